@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.cluster.mapping import PodFactory, ResourceModel, as_label_value, kube_name, node_of, pod_base_name
+from batkube.cluster.mapping import PodFactory, ResourceModel, as_label_value, kube_name, node_of, pod_base_name, uid_of
 from batkube.kernel.instants import Duration, Instant
 from batkube.kernel.quantities import CPU, MEMORY, PODS
 from batkube.platforms.model import Machine
@@ -78,6 +78,6 @@ def test_in_the_whole_machine_model_pods_request_a_machine_and_nodes_offer_one()
 def test_every_pod_has_a_unique_uid() -> None:
     factory = PodFactory(ResourceModel.REQUESTS)
 
-    uids = [uid for name in "ab" for uid in factory.identities_of(a_job(name, size=3))[1]]
+    uids = [uid_of(number) for name in "ab" for number in factory.identities_of(a_job(name, size=3))[1]]
 
     assert len(set(uids)) == 6

@@ -113,7 +113,7 @@ def test_setting_a_status_keeps_the_other_fields_and_does_not_change_the_old_obj
     old = {"spec": {"nodeName": "n"}, "status": {"phase": "Pending"}}
     store.create(POD, keys("a"), [old], NOW)
 
-    store.set_status(POD, keys("a"), {"phase": "Running"}, NOW)
+    store.set_statuses(POD, keys("a"), {"phase": "Running"}, NOW)
 
     assert store.get(POD, keys("a")[0]) == {"spec": {"nodeName": "n"}, "status": {"phase": "Running"}}
     assert old["status"] == {"phase": "Pending"}
@@ -132,18 +132,18 @@ def test_a_deletion_has_the_last_state_of_the_object() -> None:
     assert store.get(POD, keys("b")[0]) is None
 
 
-def test_listeners_get_each_batch_of_their_kind_once_and_not_their_own_writes() -> None:
+def test_listeners_get_each_batch_of_their_kind_once_in_the_order_of_their_subscriptions() -> None:
     store = Store()
     calls: list[str] = []
-    author = object()
-    store.subscribe(POD, lambda batch, now: calls.append(f"all {len(batch.keys)}"))
-    store.subscribe(POD, lambda batch, now: calls.append("me"), author=author)
+    store.subscribe_all(lambda batch, now: calls.append(f"any {batch.kind}"))
+    store.subscribe(POD, lambda batch, now: calls.append(f"first {len(batch.keys)}"))
+    store.subscribe(POD, lambda batch, now: calls.append(f"second {len(batch.keys)}"))
 
     store.create(POD, keys("ab"), [{}, {}], NOW)
-    store.replace(POD, keys("a"), [{}], NOW, author=author)
+    store.replace(POD, keys("a"), [{}], NOW)
     store.create("Node", [Key("n")], [{}], NOW)
 
-    assert calls == ["all 2", "me", "all 1"]
+    assert calls == ["first 2", "second 2", f"any {POD}", "first 1", "second 1", f"any {POD}", "any Node"]
 
 
 def test_a_listener_that_writes_is_a_bug() -> None:

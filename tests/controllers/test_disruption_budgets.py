@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.controllers.conftest import Cluster
+from tests.simulated_cluster import Cluster
 
 
 def budget(**spec: object) -> dict[str, Any]:
@@ -18,8 +18,8 @@ def budget(**spec: object) -> dict[str, Any]:
 
 
 def status(world: Cluster) -> dict[str, Any]:
-    found: dict[str, Any] = world.get("poddisruptionbudgets.policy", "default/web")["status"]
-    return found
+    result: dict[str, Any] = world.get("poddisruptionbudgets.policy", "default/web")["status"]
+    return result
 
 
 @pytest.mark.parametrize(
@@ -38,10 +38,14 @@ def test_a_budget_allows_disruptions_of_surplus_healthy_pods(
     world.create("deployments.apps", world.deployment(replicas=4))
     world.create("poddisruptionbudgets.policy", budget(**spec))
     world.run(1)
-    found = status(world)
-    assert (found["currentHealthy"], found["desiredHealthy"], found["expectedPods"]) == (4, desired, 4)
-    assert found["disruptionsAllowed"] == allowed
-    (condition,) = found["conditions"]
+    result = status(world)
+    assert (result["currentHealthy"], result["desiredHealthy"], result["expectedPods"]) == (
+        4,
+        desired,
+        4,
+    )
+    assert result["disruptionsAllowed"] == allowed
+    (condition,) = result["conditions"]
     assert condition["status"] == ("True" if allowed else "False")
     assert condition["reason"] == ("SufficientPods" if allowed else "InsufficientPods")
 
@@ -51,10 +55,10 @@ def test_an_eviction_counts_until_the_pod_is_deleted(world: Cluster) -> None:
     world.create("poddisruptionbudgets.policy", budget(maxUnavailable=1))
     world.run(1)
     name = world.pods()[0]["metadata"]["name"]
-    found = world.get("poddisruptionbudgets.policy", "default/web")
+    result = world.get("poddisruptionbudgets.policy", "default/web")
     at = world.pods()[0]["metadata"]["creationTimestamp"]
-    noted = {**found, "status": {**found["status"], "disruptedPods": {name: at}}}
-    world.api.update("poddisruptionbudgets.policy", noted, world.now, subresource="status")
+    updated = {**result, "status": {**result["status"], "disruptedPods": {name: at}}}
+    world.api.update("poddisruptionbudgets.policy", updated, world.now, subresource="status")
     world.run(1)
     assert status(world)["disruptionsAllowed"] == 0
     world.delete("pods", f"default/{name}")

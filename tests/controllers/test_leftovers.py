@@ -1,19 +1,19 @@
-"""Objects of many kinds are created and deleted on a cluster, as in hours of Kubernetes' test suite: none is leaked."""
+"""Creating and deleting objects of many kinds, as in hours of Kubernetes' test suite, leaks no memory."""
 
 from __future__ import annotations
 
 import gc
 
 from tests.controllers.batch.test_cron_jobs import cron_job
-from tests.controllers.conftest import Cluster
+from tests.simulated_cluster import Cluster
 
 YEAR_S = 31_536_000
-#: Caches of texts may grow, up to a limit. A leaked pod would be a hundred objects.
-PER_ROUND = 10
+#: Objects by which bounded caches may grow. A leaked pod would be a hundred objects.
+GROWTH_PER_ROUND = 10
 
 
 def create_and_delete_objects(world: Cluster, number: int) -> None:
-    """Create an object of each kind under a new name, let it run, and delete it long before it ends."""
+    """Create an object of each kind with a new name, and delete it long before it ends."""
     script = {"command": ["sh", "-c", f"touch /data/a; sleep {YEAR_S}"]}
     mounts = {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": f"claim-{number}"}}
@@ -44,13 +44,13 @@ def create_and_delete_objects(world: Cluster, number: int) -> None:
 
 
 def live_objects(world: Cluster) -> int:
-    """Return the number of Python objects after the history was dropped."""
+    """Return the number of Python objects, without the history of the store."""
     world.store.compact()
     gc.collect()
     return len(gc.get_objects())
 
 
-def test_deleted_objects_leave_nothing_behind(world: Cluster) -> None:
+def test_deleted_objects_are_not_leaked(world: Cluster) -> None:
     for number in range(10):
         create_and_delete_objects(world, number)
     before, appointments = live_objects(world), len(world.world.agenda)
@@ -60,11 +60,11 @@ def test_deleted_objects_leave_nothing_behind(world: Cluster) -> None:
     growth = live_objects(world) - before
 
     assert len(world.world.agenda) <= appointments
-    assert growth < 50 * PER_ROUND
+    assert growth < 50 * GROWTH_PER_ROUND
 
 
 def test_a_new_claim_of_an_old_name_has_no_files(world: Cluster) -> None:
-    once = "if [ -r /data/a ]; then exit 0; else touch /data/a; exit 42; fi"
+    script = "if [ -r /data/a ]; then exit 0; else touch /data/a; exit 42; fi"
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": {}}
     claim["metadata"] = {"name": "c", "namespace": "default"}
 
@@ -72,12 +72,12 @@ def test_a_new_claim_of_an_old_name_has_no_files(world: Cluster) -> None:
         volume = {"name": "data", "persistentVolumeClaim": {"claimName": "c"}}
         pod = world.pod(name, volumes=[volume], restart="Never")
         mounts = [{"name": "data", "mountPath": "/data"}]
-        pod["spec"]["containers"][0] |= {"command": ["sh", "-c", once], "volumeMounts": mounts}
+        pod["spec"]["containers"][0] |= {"command": ["sh", "-c", script], "volumeMounts": mounts}
         key = world.create("pods", pod)
         world.run(10)
-        ended: str = world.get("pods", key)["status"]["phase"]
+        result: str = world.get("pods", key)["status"]["phase"]
         world.delete("pods", key)
-        return ended
+        return result
 
     key = world.create("persistentvolumeclaims", claim)
     phases = [phase("first"), phase("second")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.controllers.conftest import Cluster
+from tests.simulated_cluster import Cluster
 
 from batkube.cluster.client import ApiError
 from batkube.cluster.object_meta import controller_reference
@@ -54,10 +54,10 @@ def claims(world: Cluster) -> list[dict[str, Any]]:
 
 
 def allocate(world: Cluster, name: str, *consumers: dict[str, Any]) -> None:
-    """Allocate a claim, as kube-scheduler does once it has found devices."""
+    """Allocate a claim, as kube-scheduler does."""
     claim = world.get(CLAIM, f"default/{name}")
-    made = {**claim, "metadata": {**claim["metadata"], "finalizers": [FINALIZER]}}
-    claim = world.api.update(CLAIM, made, world.now)
+    manifest = {**claim, "metadata": {**claim["metadata"], "finalizers": [FINALIZER]}}
+    claim = world.api.update(CLAIM, manifest, world.now)
     names = [{key: one["metadata"][key] for key in ("name", "uid")} for one in consumers]
     status = {"allocation": DEVICES, "reservedFor": [{"resource": "pods", **one} for one in names]}
     world.api.update(CLAIM, {**claim, "status": status}, world.now, subresource="status")
@@ -100,7 +100,7 @@ def test_a_claim_is_created_once_its_template_exists(idle: Cluster) -> None:
 def test_a_rejected_claim_is_retried(idle: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     create = idle.api.create
 
-    def refuse(storage: str, *arguments: Any, **more: Any) -> dict[str, Any]:  # noqa: ANN401
+    def reject(storage: str, *arguments: Any, **more: Any) -> dict[str, Any]:  # noqa: ANN401
         if storage == CLAIM:
             raise ApiError(403, "Forbidden", "exceeded quota: q")
         return create(storage, *arguments, **more)
@@ -108,10 +108,10 @@ def test_a_rejected_claim_is_retried(idle: Cluster, monkeypatch: pytest.MonkeyPa
     idle.create(TEMPLATE, template())
     idle.create("pods", pod(idle))
     with monkeypatch.context() as patch:
-        patch.setattr(idle.api, "create", refuse)
+        patch.setattr(idle.api, "create", reject)
         idle.run(1)
     message = "PodResourceClaim c: create ResourceClaim : exceeded quota: q"
-    assert message in idle.events("FailedResourceClaimCreation"), "the real one names what has no name yet"
+    assert message in idle.events("FailedResourceClaimCreation"), "the claim has no name yet"
     idle.run(2)
     assert len(claims(idle)) == 1
 
@@ -144,7 +144,7 @@ def test_a_finished_pod_releases_its_devices_and_its_claim_is_deleted(idle: Clus
     idle.run(5)
     assert claims(idle)[0]["status"]["allocation"] is not None
     (status,) = idle.get("pods", "default/a")["status"]["resourceClaimStatuses"]
-    assert status["resourceClaimName"] == claim["metadata"]["name"], "the kubelet keeps what is not its own"
+    assert status["resourceClaimName"] == claim["metadata"]["name"], "kept when the kubelet writes the status"
 
     idle.run(10)
     assert is_finished(idle.get("pods", "default/a"))
@@ -191,7 +191,7 @@ def test_a_claim_of_one_pod_can_be_shared_by_another_that_names_it(idle: Cluster
     assert [one["name"] for one in claim["status"]["reservedFor"]] == ["a", "b"]
 
 
-def test_no_more_pods_than_allowed_share_a_claim(idle: Cluster) -> None:
+def test_the_number_of_pods_that_share_a_claim_is_limited(idle: Cluster) -> None:
     others = [
         {"apiGroup": "example.com", "resource": "others", "name": f"{one}", "uid": f"{one}"} for one in range(256)
     ]
@@ -212,8 +212,8 @@ def test_a_deleted_claim_is_removed_once_unused(idle: Cluster) -> None:
 def test_a_claim_of_another_controller_is_ignored(idle: Cluster) -> None:
     other = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
     owner = controller_reference(idle.get("configmaps", idle.create("configmaps", other)))
-    made = shared()
-    idle.create(CLAIM, {**made, "metadata": {**made["metadata"], "ownerReferences": [owner]}})
+    manifest = shared()
+    idle.create(CLAIM, {**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [owner]}})
     idle.create("pods", pod(idle, "a", BY_NAME))
     idle.run(1)
     assert len(claims(idle)) == 1
@@ -226,14 +226,14 @@ def test_containers_that_start_without_their_devices_are_noted(claim: dict[str, 
     world.create("pods", pod(world, "a", claim))
     world.run(5)
     (note,) = world.world.notes.rows()
-    assert note["example"] == f"pod default/a, container app: claim {name}", "there, or still to be made"
+    assert note["example"] == f"pod default/a, container app: claim {name}", "whether the claim exists or not"
 
 
 def test_long_names_are_shortened_in_proportion(idle: Cluster) -> None:
     idle.create(TEMPLATE, template())
-    made = pod(idle, "p" * 60)
-    made["spec"]["resourceClaims"] = [{"name": "c" * 20, **BY_TEMPLATE}]
-    idle.create("pods", made)
+    manifest = pod(idle, "p" * 60)
+    manifest["spec"]["resourceClaims"] = [{"name": "c" * 20, **BY_TEMPLATE}]
+    idle.create("pods", manifest)
     idle.run(1)
     (claim,) = claims(idle)
     assert claim["metadata"]["name"].startswith(f"{'p' * 41}-{'c' * 13}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.controllers.conftest import Cluster
+from tests.simulated_cluster import Cluster
 
 from batkube.controllers.role_aggregation import CLUSTER_ROLE
 
@@ -13,16 +13,16 @@ def rule(resource: str) -> dict[str, Any]:
     return {"apiGroups": [""], "resources": [resource], "verbs": ["get"]}
 
 
-def role(name: str, *resources: str, gathers: str = "", **labels: str) -> dict[str, Any]:
-    made = {
+def role(name: str, *resources: str, aggregates: str = "", **labels: str) -> dict[str, Any]:
+    manifest = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
         "metadata": {"name": name, "labels": labels},
         "rules": [rule(resource) for resource in resources],
     }
-    if gathers:
-        made["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": {gathers: "yes"}}]}
-    return made
+    if aggregates:
+        manifest["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": {aggregates: "yes"}}]}
+    return manifest
 
 
 def resources_of(world: Cluster, name: str) -> list[str]:
@@ -30,7 +30,7 @@ def resources_of(world: Cluster, name: str) -> list[str]:
 
 
 def test_an_aggregated_role_contains_rules_ordered_by_role_without_duplicates(world: Cluster) -> None:
-    world.create(CLUSTER_ROLE, role("all", gathers="part"))
+    world.create(CLUSTER_ROLE, role("all", aggregates="part"))
     world.create(CLUSTER_ROLE, role("b", "pods", "nodes", part="yes"))
     world.create(CLUSTER_ROLE, role("a", "services", "pods", part="yes"))
     world.create(CLUSTER_ROLE, role("c", "secrets", part="no"))
@@ -40,8 +40,8 @@ def test_an_aggregated_role_contains_rules_ordered_by_role_without_duplicates(wo
 
 
 def test_aggregation_is_transitive(world: Cluster) -> None:
-    world.create(CLUSTER_ROLE, role("edit", gathers="edits"))
-    world.create(CLUSTER_ROLE, role("view", gathers="views", edits="yes"))
+    world.create(CLUSTER_ROLE, role("edit", aggregates="edits"))
+    world.create(CLUSTER_ROLE, role("view", aggregates="views", edits="yes"))
     world.create(CLUSTER_ROLE, role("pods", "pods", views="yes"))
     world.run(1)
     assert resources_of(world, "edit") == ["pods"]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from tests.controllers.conftest import Cluster
+from tests.simulated_cluster import Cluster
 
 ACCOUNT = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot", "namespace": "default"}}
 
 
 def secret(name: str = "key", **annotations: str) -> dict[str, Any]:
-    named = {"kubernetes.io/service-account.name": "robot", **annotations}
+    all_annotations = {"kubernetes.io/service-account.name": "robot", **annotations}
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "type": "kubernetes.io/service-account-token",
-        "metadata": {"name": name, "namespace": "default", "annotations": named},
+        "metadata": {"name": name, "namespace": "default", "annotations": all_annotations},
     }
 
 
@@ -31,7 +31,7 @@ def test_a_token_secret_gets_token_certificate_and_namespace(world: Cluster) -> 
     assert filled["metadata"]["annotations"]["kubernetes.io/service-account.uid"] == uid
 
 
-def test_existing_data_stays_except_for_the_certificate(world: Cluster) -> None:
+def test_existing_data_is_kept_except_for_the_certificate(world: Cluster) -> None:
     world.create("serviceaccounts", ACCOUNT)
     own = base64.b64encode(b"own").decode()
     world.create("secrets", {**secret(), "data": {"token": own, "ca.crt": own, "other": own}})

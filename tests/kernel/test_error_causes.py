@@ -68,7 +68,7 @@ def test_an_unexpected_error_is_a_machine_error_an_input_error_or_a_bug() -> Non
 
 
 @pytest.mark.parametrize("error", [OSError("gone"), RecursionError(), OSError(errno.ENOENT, "No such file")])
-def test_what_a_running_cluster_raises_is_a_bug_unless_a_disk_is_the_cause(error: Exception) -> None:
+def test_an_error_in_a_running_cluster_is_a_bug_unless_a_disk_is_the_cause(error: Exception) -> None:
     full = OSError(errno.ENOSPC, "No space left on device")
     for one in (error, full):
         one.add_note("while an appointment was executed")
@@ -79,3 +79,12 @@ def test_what_a_running_cluster_raises_is_a_bug_unless_a_disk_is_the_cause(error
 
 def test_a_bug_that_was_raised_as_one_is_a_bug() -> None:
     assert expected_error(Bug("an invariant")) is None
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ENOTDIR, errno.ENAMETOOLONG])
+def test_a_path_that_cannot_be_opened_is_an_input_error(number: int) -> None:
+    reported = expected_error(OSError(number, "some reason", "there/out"))
+
+    assert isinstance(reported, InputError)
+    assert reported.source == "there/out"
+    assert reported.remedy == "check the path and its permissions"

@@ -1,4 +1,4 @@
-"""Garbage is collected when no client waits."""
+"""Garbage is collected while nothing changes."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ class _Cycle:
 def _is_collected(changes: Callable[[int], int], ticks: int) -> bool:
     """Return whether a reference cycle is freed after some ticks; `changes` returns the change counter at each."""
 
-    async def watch() -> bool:
-        asked = 0
+    async def run() -> bool:
+        count = 0
 
-        def count() -> int:
-            nonlocal asked
-            asked += 1
-            return changes(asked - 1)
+        def next_change() -> int:
+            nonlocal count
+            count += 1
+            return changes(count - 1)
 
-        with IdleGarbageCollector(asyncio.get_running_loop(), count).running():
+        with IdleGarbageCollector(asyncio.get_running_loop(), next_change).running():
             cycle = weakref.ref(_Cycle())
-            while asked <= ticks:
+            while count <= ticks:
                 await asyncio.sleep(0)
             return cycle() is None
 
     with mock.patch.object(garbage_collector, "_TICK_S", 0.0):
-        return asyncio.run(watch())
+        return asyncio.run(run())
 
 
 def test_garbage_is_collected_once_nothing_changes() -> None:

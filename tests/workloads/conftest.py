@@ -1,4 +1,4 @@
-"""Strategies and helpers that several tests of workloads use."""
+"""Fixtures for tests of workloads."""
 
 from __future__ import annotations
 

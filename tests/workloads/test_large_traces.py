@@ -1,4 +1,4 @@
-"""A trace of 200,000 jobs fits: measured in a process of its own, because memory is never given back."""
+"""The memory for a trace of 200,000 jobs, measured in a new process because Python does not return memory."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ print(read_bytes >> 20, peak_memory_bytes() >> 20)
 """
 
 
-def test_the_whole_hpc2n_trace_is_read_converted_and_read_again_in_little_memory(
-    shared_data: Path, tmp_path: Path
-) -> None:
+def test_the_hpc2n_trace_is_read_and_converted_in_little_memory(shared_data: Path, tmp_path: Path) -> None:
     trace = shared_data / "swf" / "HPC2N-2002-2.1-cln.swf.gz"
 
     output = subprocess.run(
@@ -34,6 +32,6 @@ def test_the_whole_hpc2n_trace_is_read_converted_and_read_again_in_little_memory
     ).stdout
 
     reading_mib, all_mib = map(int, output.split())
-    # Reading alone; and then two workloads, a conversion and the JSON text at once.
+    # First for reading alone; then for two workloads, a conversion and the JSON text.
     assert reading_mib < 150
     assert all_mib < 400

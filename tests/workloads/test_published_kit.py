@@ -1,4 +1,4 @@
-"""The published extract of the KIT trace comes out of its SWF file to the last digit.
+"""The published extract of the KIT trace is reproduced exactly from its SWF file.
 
 The flags are those of the how-to page. The published cpu values are shares of 6 cores with a maximum of 5.9, and not
 of 5.9 cores: 600 of 1024 processors are 3.516 there, which is 6 · 600/1024 and not 5.9 · 600/1024.
@@ -40,6 +40,6 @@ def test_the_published_extract_is_reproduced(
 ) -> None:
     jobs = convert(shared_data, tmp_path / "kit.json", *COMMON, *flags)
 
-    # Equal but for users, queues, partitions: ids, subtimes, delays, profiles, cpu, res, scheduler, absent walltimes.
+    # All fields of the jobs are equal, except users, queues and partitions.
     assert jobs == read_workload(shared_data / "batkube" / "workloads" / published).jobs
     assert len(jobs) == 39

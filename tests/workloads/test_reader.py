@@ -1,4 +1,4 @@
-"""Choosing the reader, and files that are none."""
+"""Detection of the format, and files that are not workloads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SWF_LINE = "1 0 -1 10 2 -1 -1 -1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
 BATSIM = '{"jobs":[{"id":"1","subtime":0,"res":2,"profile":"d"}],"profiles":{"d":{"type":"delay","delay":10}}}'
 
 
-def test_the_extension_tells_the_format_and_an_option_overrides_it(tmp_path: Path) -> None:
+def test_the_extension_determines_the_format_unless_an_option_overrides_it(tmp_path: Path) -> None:
     (tmp_path / "a.SWF").write_text(SWF_LINE)
     (tmp_path / "b.json").write_text(BATSIM)
     (tmp_path / "c.json.gz").write_bytes(gzip.compress(BATSIM.encode()))
@@ -25,19 +25,19 @@ def test_the_extension_tells_the_format_and_an_option_overrides_it(tmp_path: Pat
         assert [job.size for job in read_workload(tmp_path / name, format=format).jobs] == [2]
 
 
-def test_a_file_of_unknown_format_is_refused_with_the_formats_there_are(tmp_path: Path) -> None:
+def test_a_file_of_unknown_format_is_rejected_with_the_list_of_formats(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("one two three\n")
 
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         read_workload(path)
 
-    assert caught.value.remedy is not None
+    assert error.value.remedy is not None
     for format in ("batsim (.json)", "swf (.swf)", "manifests (.yaml, .yml)", "openb (.csv)"):
-        assert format in caught.value.remedy
+        assert format in error.value.remedy
 
 
-def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_format_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(BATSIM)
 
     with pytest.raises(InputError, match="'xml' is not a workload format"):
@@ -45,13 +45,13 @@ def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.swf", "a.yaml", "a.csv", "a.txt"])
-def test_a_missing_file_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_missing_file_is_rejected(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="no such file"):
         read_workload(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.swf", "a.yaml", "a.csv", "a"])
-def test_a_directory_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_directory_is_rejected(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
 
     with pytest.raises(InputError, match="is a directory"):
@@ -60,7 +60,7 @@ def test_a_directory_is_refused(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["a.json", "a.swf", "a.yaml", "a.csv", "a.txt"])
 @pytest.mark.parametrize("content", [b"", bytes(range(256)) * 4], ids=["empty", "binary"])
-def test_an_empty_or_binary_file_is_refused_whatever_its_name(tmp_path: Path, name: str, content: bytes) -> None:
+def test_an_empty_or_binary_file_is_rejected_whatever_its_extension(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
 
     with pytest.raises(InputError):
@@ -68,7 +68,7 @@ def test_an_empty_or_binary_file_is_refused_whatever_its_name(tmp_path: Path, na
 
 
 @pytest.mark.parametrize("name", ["empty.json", "empty.swf", "empty.yaml", "empty.csv", "empty.txt"])
-def test_an_empty_file_is_called_empty(tmp_path: Path, name: str) -> None:
+def test_an_empty_file_is_rejected_as_empty(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
 
     with pytest.raises(InputError, match=f"{name}: is empty$"):
@@ -84,7 +84,7 @@ def test_an_empty_file_is_called_empty(tmp_path: Path, name: str) -> None:
         "time,nb_sleeping,nb_idle,nb_computing",
     ],
 )
-def test_the_output_of_a_run_is_told_from_a_workload(tmp_path: Path, header: str) -> None:
+def test_the_output_of_a_run_is_rejected_as_a_workload(tmp_path: Path, header: str) -> None:
     (tmp_path / "jobs.csv").write_text(f"{header}\n1,2,3,4\n")
 
     with pytest.raises(InputError, match="is the output of a run and not a workload"):
@@ -95,7 +95,7 @@ def test_the_output_of_a_run_is_told_from_a_workload(tmp_path: Path, header: str
 def test_a_workload_cannot_have_a_name_that_breaks_job_identities(tmp_path: Path, name: str) -> None:
     (tmp_path / "a.json").write_text(BATSIM)
 
-    with pytest.raises(InputError, match="cannot be called"):
+    with pytest.raises(InputError, match="cannot be named"):
         read_workload(tmp_path / "a.json", name)
 
 
@@ -111,15 +111,15 @@ def test_a_workload_cannot_have_a_name_that_breaks_job_identities(tmp_path: Path
         ("a.txt", "one two"),
     ],
 )  # fmt: skip
-def test_a_refused_file_is_closed_there_and_then(tmp_path: Path, name: str, content: str) -> None:
+def test_a_rejected_file_is_closed_at_once(tmp_path: Path, name: str, content: str) -> None:
     path = tmp_path / name
     path.write_text(content)
 
-    # While the exception is held, so are the frames that read the file.
-    with pytest.raises(InputError) as caught:
+    # The exception keeps the frames of the reader alive.
+    with pytest.raises(InputError) as error:
         read_workload(path)
 
-    assert caught.value is not None
+    assert error.value is not None
     assert path.resolve() not in {entry.resolve() for entry in Path("/proc/self/fd").iterdir()}
 
 
@@ -145,18 +145,18 @@ spec: {{containers: [{{}}]}}
         ("a.csv", OPENB + '"a\nb",1,1,0,0,,Running,0,1,0\n', "line 3"),
     ],
 )
-def test_a_name_with_a_control_character_is_refused_with_its_place(
+def test_a_name_with_a_control_character_is_rejected_with_its_place(
     tmp_path: Path, name: str, content: str, at: str
 ) -> None:
     (tmp_path / name).write_text(content)
 
-    with pytest.raises(InputError, match="control character") as caught:
+    with pytest.raises(InputError, match="control character") as error:
         read_workload(tmp_path / name)
 
-    assert at in (caught.value.at or "")
+    assert at in (error.value.at or "")
 
 
-def test_a_name_may_hold_anything_that_can_be_seen(tmp_path: Path) -> None:
+def test_a_name_may_contain_any_printable_character(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(BATSIM.replace('"id":"1"', '"id":"été, \\"1\\" 日"'))
 
     assert read_workload(tmp_path / "a.json").jobs[0].name == 'été, "1" 日'

@@ -1,4 +1,4 @@
-"""Lists that a real Slurm wrote: what was submitted there is what is read here."""
+"""Accounting lists of a real Slurm: the jobs read are the jobs that were submitted."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ MIB = 1 << 20
 SECOND = 10**9
 
 
-def recorded(name: str) -> tuple[Workload, dict[str, Job]]:
+def read_recorded(name: str) -> tuple[Workload, dict[str, Job]]:
     workload = read_workload(RECORDED / f"{name}.txt")
     return workload, {job.name: job for job in workload.jobs}
 
 
-def shape(job: Job) -> tuple[object, ...]:
-    """Return all that a list tells of a job but its times of submission and execution."""
+def properties_of(job: Job) -> tuple[object, ...]:
+    """Return the properties of a job without its times."""
     return job.name, job.size, job.requests, job.walltime, job.user, job.queue
 
 
-def test_what_jobs_had_and_took() -> None:
-    workload, jobs = recorded("documented")
+def test_jobs_have_the_recorded_resources_and_times() -> None:
+    workload, jobs = read_recorded("documented")
 
     assert len(jobs) == 51
     assert dict(workload.notes) == {NEVER_STARTED: 4, FAILED: 7, WALLTIME_OVERRUN: 1, HETEROGENEOUS: 2}
-    # sbatch -N2 -n8: 4,000 MiB, six cores on one node and two on the other, of which sacct tells only the sum.
+    # sbatch -N2 -n8: 4,000 MiB, six cores on one node and two on the other, of which sacct prints only the sum.
     assert (jobs["3"].size, dict(jobs["3"].requests)) == (2, {"cpu": 4000, "memory": 2000 * MIB})
     # --gres=gpu:1 on two nodes, which gave one of each type.
     assert (jobs["11"].size, dict(jobs["11"].requests)["nvidia.com/gpu"]) == (2, 1)
@@ -47,42 +47,42 @@ def test_what_jobs_had_and_took() -> None:
     assert jobs["58"].submit == 334 * SECOND
 
 
-def test_times_in_seconds_tell_the_same() -> None:
-    assert recorded("seconds")[0].jobs == recorded("documented")[0].jobs
+def test_times_in_seconds_give_the_same_jobs() -> None:
+    assert read_recorded("seconds")[0].jobs == read_recorded("documented")[0].jobs
 
 
-def test_each_time_a_job_ran_is_a_job_and_steps_are_none() -> None:
-    workload, jobs = recorded("duplicates")
+def test_each_execution_of_a_job_is_a_job_and_steps_are_ignored() -> None:
+    workload, jobs = read_recorded("duplicates")
 
     assert dict(workload.notes)[SUSPENDED] == 1
-    # Lost with its node, submitted again by Slurm when that was noticed.
+    # Lost with its node, and requeued by Slurm when the failure was detected.
     assert [jobs[name].profile.name for name in ("33", "33-2")] == ["delay6", "delay16"]
     assert jobs["33-2"].submit - jobs["33"].submit == 6 * SECOND
     # Preempted after two seconds, and later run to its end.
     assert [jobs[name].profile.name for name in ("30", "30-2")] == ["delay2", "delay30"]
-    # Requeued by hand while it ran, and held from then on.
+    # Requeued by hand while it ran, and on hold from then on.
     assert jobs["56"].profile.name == "delay4"
     assert not [name for name in jobs if "." in name]
-    # Its name has the delimiter in it: "a|b c".
-    assert shape(jobs["12"]) == shape(recorded("documented")[1]["12"])
+    # Its name contains the delimiter: "a|b c".
+    assert properties_of(jobs["12"]) == properties_of(read_recorded("documented")[1]["12"])
 
 
 @pytest.mark.parametrize("name", ["all", "closed"])
-def test_other_columns_and_another_delimiter_tell_the_same(name: str) -> None:
-    _, documented = recorded("documented")
-    _, jobs = recorded(name)
+def test_other_columns_and_another_delimiter_give_the_same_jobs(name: str) -> None:
+    _, documented = read_recorded("documented")
+    _, jobs = read_recorded(name)
 
-    # 26 missed its deadline before it began.
+    # Job 26 missed its deadline before it started.
     assert {"3", "4", "5", "7", "11", "19", "20+0", "20+1"} == jobs.keys() - {"12"}
     for job in jobs.values():
-        assert shape(job) == shape(documented[job.name])
-    # Suspended for 6 of 21 s, which only Elapsed leaves out.
+        assert properties_of(job) == properties_of(documented[job.name])
+    # Suspended for 6 of 21 s, which only Elapsed excludes.
     assert documented["19"].profile.name == "delay21"
     assert jobs["19"].profile.name == {"all": "delay15", "closed": "delay21"}[name]
 
 
-def test_a_text_that_cannot_be_told_from_its_neighbours_is_refused(tmp_path: Path) -> None:
-    """Of `-o ALL`, where a name with a delimiter is in JobName and once more in SubmitLine."""
+def test_a_row_with_several_free_texts_and_a_delimiter_in_them_is_rejected(tmp_path: Path) -> None:
+    """With `-o ALL`, a name with a delimiter is in JobName and again in SubmitLine."""
     text = (RECORDED / "all.txt").read_text(encoding="utf-8").replace("|toolong|", "|too|long|")
     (tmp_path / "all.txt").write_text(text, encoding="utf-8")
 
@@ -93,8 +93,8 @@ def test_a_text_that_cannot_be_told_from_its_neighbours_is_refused(tmp_path: Pat
     assert "list without AdminComment, Comment, " in str(error.value)
 
 
-def test_memory_that_was_rounded_to_nothing_is_refused(tmp_path: Path) -> None:
-    """`sacct --units=T` writes 500M so."""
+def test_memory_that_was_rounded_to_zero_is_rejected(tmp_path: Path) -> None:
+    """`sacct --units=T` writes 500M in this form."""
     text = (RECORDED / "documented.txt").read_text(encoding="utf-8").replace("mem=500M", "mem=0.00T")
     (tmp_path / "jobs.txt").write_text(text, encoding="utf-8")
 
@@ -102,7 +102,7 @@ def test_memory_that_was_rounded_to_nothing_is_refused(tmp_path: Path) -> None:
         read_workload(tmp_path / "jobs.txt")
 
 
-def test_the_json_of_sacct_is_told_for_what_it_is(tmp_path: Path) -> None:
+def test_the_json_of_sacct_is_recognised_and_rejected(tmp_path: Path) -> None:
     (tmp_path / "jobs.json").write_text('{\n  "meta": {\n    "plugin": {\n      "type": "openapi\\/dbv0.0.38"}}}')
 
     with pytest.raises(InputError, match=r"is output of sacct --json.*\n  remedy: write it with: sacct -a -X -P"):
@@ -110,8 +110,8 @@ def test_the_json_of_sacct_is_told_for_what_it_is(tmp_path: Path) -> None:
 
 
 def test_the_jobs_fit_on_the_nodes_that_they_ran_on(tmp_path: Path) -> None:
-    """With every policy that packs by requests: no node is over-allocated, all jobs run as long as they did."""
-    _, jobs = recorded("duplicates")
+    """No node is over-allocated, and all jobs run as long as they did on the real cluster."""
+    _, jobs = read_recorded("duplicates")
 
     run = batkube.run(
         workload=RECORDED / "duplicates.txt",
@@ -121,6 +121,6 @@ def test_the_jobs_fit_on_the_nodes_that_they_ran_on(tmp_path: Path) -> None:
     )
 
     assert len(run.jobs) == len(jobs)
-    took = run.jobs.set_index("job_id")["execution_time"].to_dict()
-    assert took.pop("5") == 60, "it is killed at its walltime here, and some seconds after it there"
-    assert took == {name: job.profile.duration / SECOND for name, job in jobs.items() if name != "5"}
+    run_times = run.jobs.set_index("job_id")["execution_time"].to_dict()
+    assert run_times.pop("5") == 60, "it is killed at its walltime here, and some seconds later by Slurm"
+    assert run_times == {name: job.profile.duration / SECOND for name, job in jobs.items() if name != "5"}

@@ -1,4 +1,4 @@
-"""Summaries of workloads, checked by hand and against the shell."""
+"""Summaries of workloads, computed by hand and with awk."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_the_numbers_of_a_small_workload(delays_at: MakeWorkload) -> None:
     # 1 × 10 + 2 × 30 machine-seconds; on 4 machines during 40 seconds.
     assert (summary.work_ns, summary.work_core_ns) == (seconds(70), None)
     assert summary.offered_load == pytest.approx(70 / 160)
-    # Walltime over run time: 2 and 2/3; the job that does not run has none.
+    # Walltime over run time: 2 and 2/3; the job with run time 0 has none.
     assert summary.overestimation is not None
     assert summary.overestimation.mean == pytest.approx((2 + 2 / 3) / 2)
     assert (summary.walltimes, summary.overruns) == (3, 1)
 
 
-def test_what_cannot_be_told_is_not_told(delays_at: MakeWorkload) -> None:
+def test_unknown_statistics_are_none(delays_at: MakeWorkload) -> None:
     summary = summarise(delays_at((5, 10, 1)))
 
     assert (summary.offered_load, summary.gaps, summary.overestimation) == (None, None, None)
@@ -57,13 +57,13 @@ def test_a_job_that_needs_its_whole_walltime_counts_as_killed(
     )
 
 
-def test_the_offered_load_of_pods_that_share_machines_is_not_told(delays_at: MakeWorkload) -> None:
+def test_the_offered_load_of_pods_that_share_machines_is_unknown(delays_at: MakeWorkload) -> None:
     workload = delays_at((0, 10, 1), (10, 30, 2), size_machines=1, requests=(("cpu", 500),))
 
     assert summarise(workload).offered_load is None
 
 
-def test_the_work_of_pods_is_told_in_cores_where_all_ask_for_some(delays_at: MakeWorkload) -> None:
+def test_the_work_of_pods_is_in_core_seconds_if_all_request_cpu(delays_at: MakeWorkload) -> None:
     sharing = summarise(delays_at((0, 10, 1), (10, 30, 2), requests=(("cpu", 2500),)))
     without = summarise(delays_at((0, 10, 1), (10, 30, 2), requests=(("memory", 1 << 20),)))
 
@@ -72,23 +72,23 @@ def test_the_work_of_pods_is_told_in_cores_where_all_ask_for_some(delays_at: Mak
     assert dict(summary_rows(without))["work"] == "70 pod-seconds"
 
 
-def test_run_times_that_depend_on_the_machines_are_counted_apart() -> None:
+def test_run_times_that_depend_on_the_machines_are_counted_separately() -> None:
     profile = ParallelHomogeneous(name="flops", cpu_flops=1e9, com_bytes=0)
     job = Job(workload="w0", name="1", submit=Instant(0), size=1, profile=profile)
 
-    summary = summarise(Workload(name="w0", source="made", jobs=[job]))
+    summary = summarise(Workload(name="w0", source="test", jobs=[job]))
 
     assert (summary.run_time, summary.run_times_unknown) == (None, 1)
     assert "depends on the machines" in dict(summary_rows(summary))["run time not fixed"]
     assert dict(summary_rows(summary))["work"] == "not known"
 
 
-def test_the_work_of_some_jobs_is_not_taken_for_that_of_all(delays_at: MakeWorkload) -> None:
+def test_unknown_work_of_some_jobs_is_stated(delays_at: MakeWorkload) -> None:
     profile = ParallelHomogeneous(name="flops", cpu_flops=1e9, com_bytes=0)
-    known = delays_at((0, 10, 2), size_machines=4)
+    workload = delays_at((0, 10, 2), size_machines=4)
     job = Job(workload="w0", name="other", submit=Instant(seconds(5)), size=1, profile=profile)
 
-    summary = summarise(dataclasses.replace(known, jobs=[*known.jobs, job]))
+    summary = summarise(dataclasses.replace(workload, jobs=[*workload.jobs, job]))
 
     assert dict(summary_rows(summary))["work"] == "20 machine-seconds of 1 jobs; that of the others is not known"
     assert summary.offered_load is None

@@ -1,4 +1,4 @@
-"""Writing: what is written reads back the same, and files appear whole or not at all."""
+"""Written workloads read back unchanged, and files are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ requests = st.dictionaries(
 
 @st.composite
 def any_workload(draw: st.DrawFn) -> Workload:
-    """Workloads with every kind of profile, extension and awkward name that Batsim JSON can hold."""
+    """Workloads with every kind of profile, extension and unusual name that Batsim JSON can express."""
     profiles: list[Profile] = []
     for name in draw(st.lists(names, min_size=1, max_size=5, unique=True)):
         if profiles and draw(st.booleans()):
@@ -82,12 +82,12 @@ def any_workload(draw: st.DrawFn) -> Workload:
         for name in draw(st.lists(names, min_size=1, max_size=8, unique=True))
     ]
     jobs.sort(key=lambda job: (job.submit, job.name))
-    return Workload(name="w0", source="made", jobs=jobs, size_machines=draw(st.none() | st.integers(1, 10**6)))
+    return Workload(name="w0", source="test", jobs=jobs, size_machines=draw(st.none() | st.integers(1, 10**6)))
 
 
 @st.composite
 def delay_workload(draw: st.DrawFn) -> Workload:
-    """Workloads of what SWF can hold: numbers for names and users, delays, sizes, walltimes."""
+    """Workloads that SWF can express: numbers as names and users, delays, sizes, walltimes."""
     delays = DelayProfiles()
     jobs = [
         Job(
@@ -104,10 +104,10 @@ def delay_workload(draw: st.DrawFn) -> Workload:
         for name in draw(st.lists(st.integers(0, 10**9), min_size=1, max_size=10, unique=True))
     ]
     jobs.sort(key=lambda job: job.submit)
-    return Workload(name="w0", source="made", jobs=jobs, size_machines=draw(st.integers(1, 10**6)))
+    return Workload(name="w0", source="test", jobs=jobs, size_machines=draw(st.integers(1, 10**6)))
 
 
-def written_and_read(workload: Workload, name: str) -> Workload:
+def write_and_read(workload: Workload, name: str) -> Workload:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         write_workload(workload, path)
@@ -117,13 +117,13 @@ def written_and_read(workload: Workload, name: str) -> Workload:
 @settings(max_examples=80, deadline=None)
 @given(any_workload())
 def test_batsim_json_reads_back_as_the_same_workload(workload: Workload) -> None:
-    again = written_and_read(workload, "w.json")
+    again = write_and_read(workload, "w.json")
 
     assert again.jobs == workload.jobs
     assert again.size_machines == workload.size_machines
 
 
-def test_a_machine_size_that_batsim_insists_on_is_not_believed_when_read_back(delays_at: MakeWorkload) -> None:
+def test_an_assumed_machine_size_is_unknown_after_reading_it_back(delays_at: MakeWorkload) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "w.json"
         write_workload(delays_at((0, 10, 3), (5, 10, 7)), path)
@@ -135,7 +135,7 @@ def test_a_machine_size_that_batsim_insists_on_is_not_believed_when_read_back(de
 @settings(max_examples=50, deadline=None)
 @given(delay_workload())
 def test_swf_reads_back_as_the_same_workload(workload: Workload) -> None:
-    again = written_and_read(workload, "w.swf")
+    again = write_and_read(workload, "w.swf")
 
     assert again.jobs == workload.jobs
     assert again.size_machines == workload.size_machines
@@ -144,12 +144,12 @@ def test_swf_reads_back_as_the_same_workload(workload: Workload) -> None:
 @settings(max_examples=30, deadline=None)
 @given(delay_workload(), requests, st.integers(-5, 5), st.sampled_from(["", "volcano"]))
 def test_manifests_read_back_as_the_same_jobs(
-    workload: Workload, asked: tuple[tuple[str, int], ...], priority: int, scheduler: str
+    workload: Workload, pod_requests: tuple[tuple[str, int], ...], priority: int, scheduler: str
 ) -> None:
     jobs = [
         msgspec.structs.replace(
             job,
-            requests=asked,
+            requests=pod_requests,
             priority=priority,
             scheduler=scheduler,
             image="example/work:1",
@@ -159,22 +159,22 @@ def test_manifests_read_back_as_the_same_jobs(
         for job in workload.jobs
     ]
 
-    assert written_and_read(Workload(name="w0", source="made", jobs=jobs), "w.yaml").jobs == jobs
+    assert write_and_read(Workload(name="w0", source="test", jobs=jobs), "w.yaml").jobs == jobs
 
 
 @given(times)
-def test_seconds_are_written_with_every_digit_and_none_too_many(ns: int) -> None:
+def test_seconds_are_written_exactly_without_trailing_zeros(ns: int) -> None:
     text = exact_seconds(ns)
 
     assert seconds(text) == ns
     assert not ("." in text and text.endswith("0"))
 
 
-def test_requests_stand_on_the_profile_where_its_jobs_agree(delays_at: MakeWorkload, tmp_path: Path) -> None:
+def test_requests_are_written_on_the_profile_if_its_jobs_agree(delays_at: MakeWorkload, tmp_path: Path) -> None:
     workload = delays_at((0, 10, 1), (1, 10, 1), (2, 20, 1), requests=(("cpu", 1500),), scheduler="default")
     jobs = [*workload.jobs[:2], workload.jobs[2], msgspec.structs.replace(workload.jobs[2], name="x", requests=())]
 
-    write_workload(Workload(name="w0", source="made", jobs=jobs), tmp_path / "w.json")
+    write_workload(Workload(name="w0", source="test", jobs=jobs), tmp_path / "w.json")
 
     document = json.loads((tmp_path / "w.json").read_text())
     assert document["profiles"] == {
@@ -184,29 +184,29 @@ def test_requests_stand_on_the_profile_where_its_jobs_agree(delays_at: MakeWorkl
     assert [job.get("cpu") for job in document["jobs"]] == [None, None, 1.5, None]
 
 
-def test_different_profiles_of_one_name_get_names_of_their_own(delays_at: MakeWorkload, tmp_path: Path) -> None:
-    one, other = delays_at((0, 10, 1), (1, 20, 1)).jobs
-    same_name = msgspec.structs.replace(other, profile=Delay(name="delay10", duration=seconds(20)))
+def test_different_profiles_of_one_name_get_unique_names(delays_at: MakeWorkload, tmp_path: Path) -> None:
+    first, second = delays_at((0, 10, 1), (1, 20, 1)).jobs
+    same_name = msgspec.structs.replace(second, profile=Delay(name="delay10", duration=seconds(20)))
 
-    write_workload(Workload(name="w0", source="made", jobs=[one, same_name]), tmp_path / "w.json")
+    write_workload(Workload(name="w0", source="test", jobs=[first, same_name]), tmp_path / "w.json")
 
     assert [job.profile.name for job in read_workload(tmp_path / "w.json").jobs] == ["delay10", "delay10_2"]
 
 
-def test_batsim_gets_the_number_of_machines_it_insists_on(delays_at: MakeWorkload, tmp_path: Path) -> None:
+def test_nb_res_is_written_because_batsim_requires_it(delays_at: MakeWorkload, tmp_path: Path) -> None:
     write_workload(delays_at((0, 10, 3), (0, 10, 8)), tmp_path / "w.json")
 
     assert json.loads((tmp_path / "w.json").read_text())["nb_res"] == 8
 
 
-def test_swf_numbers_what_is_not_a_number_and_says_what_it_loses(delays_at: MakeWorkload, tmp_path: Path) -> None:
+def test_swf_output_numbers_names_and_notes_its_losses(delays_at: MakeWorkload, tmp_path: Path) -> None:
     workload = delays_at((0, 10, 1), (5, 10, 1), user="ann", requests=(("cpu", 1),), priority=2, scheduler="s")
     jobs = [
         msgspec.structs.replace(job, name=f"pod-{job.name}", queue=queue, partition="gpu nodes")
         for job, queue in zip(workload.jobs, ("batch", "debug"), strict=True)
     ]
 
-    losses = write_workload(Workload(name="w0", source="made", jobs=jobs), tmp_path / "w.swf")
+    losses = write_workload(Workload(name="w0", source="test", jobs=jobs), tmp_path / "w.swf")
 
     again = read_workload(tmp_path / "w.swf").jobs
     assert [(job.name, job.queue, job.partition) for job in again] == [("1", "1", "1"), ("2", "2", "1")]
@@ -220,7 +220,7 @@ def test_swf_numbers_what_is_not_a_number_and_says_what_it_loses(delays_at: Make
     ]
 
 
-def test_a_manifest_is_what_a_cluster_accepts(delays_at: MakeWorkload, tmp_path: Path) -> None:
+def test_a_written_manifest_is_valid_for_a_cluster(delays_at: MakeWorkload, tmp_path: Path) -> None:
     workload = delays_at(
         (0, 90, 2), walltime=seconds("100.5"), requests=(("cpu", 1500), ("nvidia.com/gpu", 2)), priority=-3
     )
@@ -245,7 +245,7 @@ def test_names_that_kubernetes_forbids_are_changed_and_counted(delays_at: MakeWo
     awkward = ["Big_Job", "big-job", "é", "x" * 70, "x" * 71]
     jobs = [msgspec.structs.replace(job, name=name) for job, name in zip(workload.jobs, awkward, strict=True)]
 
-    losses = write_workload(Workload(name="w0", source="made", jobs=jobs), tmp_path / "w.yaml")
+    losses = write_workload(Workload(name="w0", source="test", jobs=jobs), tmp_path / "w.yaml")
 
     assert [job.name for job in read_workload(tmp_path / "w.yaml").jobs] == [
         "big-job",
@@ -258,18 +258,18 @@ def test_names_that_kubernetes_forbids_are_changed_and_counted(delays_at: MakeWo
 
 
 @pytest.mark.parametrize("name", ["w.swf", "w.yaml"])
-def test_a_profile_without_run_time_fits_batsim_json_only(tmp_path: Path, name: str) -> None:
+def test_a_profile_without_fixed_run_time_can_only_be_written_as_batsim_json(tmp_path: Path, name: str) -> None:
     profile = ParallelHomogeneous(name="flops", cpu_flops=1e9, com_bytes=0)
     job = Job(workload="w0", name="1", submit=Instant(0), size=1, profile=profile)
 
-    with pytest.raises(InputError, match="has no fixed run time") as caught:
-        write_workload(Workload(name="w0", source="made", jobs=[job]), tmp_path / name)
+    with pytest.raises(InputError, match="has no fixed run time") as error:
+        write_workload(Workload(name="w0", source="test", jobs=[job]), tmp_path / name)
 
-    assert caught.value.at == "job 1"
+    assert error.value.at == "job 1"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_existing_file_is_replaced_only_by_force(delays_at: MakeWorkload, tmp_path: Path) -> None:
+def test_an_existing_file_is_only_replaced_with_force(delays_at: MakeWorkload, tmp_path: Path) -> None:
     path = tmp_path / "w.json"
     path.write_text("precious")
 
@@ -281,28 +281,28 @@ def test_an_existing_file_is_replaced_only_by_force(delays_at: MakeWorkload, tmp
     assert len(read_workload(path).jobs) == 1
 
 
-def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+def test_a_failed_write_keeps_the_old_file_and_leaves_no_other(tmp_path: Path) -> None:
     path = tmp_path / "w.swf"
     path.write_text("precious")
     profile = ParallelHomogeneous(name="flops", cpu_flops=1e9, com_bytes=0)
     job = Job(workload="w0", name="1", submit=Instant(0), size=1, profile=profile)
 
     with pytest.raises(InputError):
-        write_workload(Workload(name="w0", source="made", jobs=[job]), path, force=True)
+        write_workload(Workload(name="w0", source="test", jobs=[job]), path, force=True)
 
     assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("w.swf", "precious")]
 
 
 @pytest.mark.parametrize(
     ("name", "part"),
-    [("w.csv", "no extension of a writable format"), ("w", "no extension"), ("no/such/w.json", "cannot be written")],
+    [("w.csv", "no extension of a writable format"), ("w", "no extension"), ("no/such/w.json", "such does not exist")],
 )
-def test_an_impossible_output_is_refused(delays_at: MakeWorkload, tmp_path: Path, name: str, part: str) -> None:
+def test_an_unwritable_output_is_rejected(delays_at: MakeWorkload, tmp_path: Path, name: str, part: str) -> None:
     with pytest.raises(InputError, match=part):
         write_workload(delays_at((0, 1, 1)), tmp_path / name)
 
 
-def test_a_directory_is_no_output(delays_at: MakeWorkload, tmp_path: Path) -> None:
+def test_a_directory_is_rejected_as_output(delays_at: MakeWorkload, tmp_path: Path) -> None:
     (tmp_path / "w.json").mkdir()
 
     with pytest.raises(InputError, match="is a directory"):

@@ -1,15 +1,18 @@
-"""The API client of in-process components: controllers, kubelets and schedulers write through it.
+"""The client through which all in-process components write: controllers, kubelets, schedulers, the workload's jobs.
 
-Their requests take the same path as kubectl's, so defaults, admission, quota, generation and finalizers apply to them
-as on a real cluster. Components read the store directly. Only one of them runs at a time, so no update can conflict.
+There are two implementations. That of the API server (`api.inprocess`) treats requests like kubectl's, so defaults,
+admission, quota, generation and finalizers apply to them as on a real cluster. That of runs with policies alone
+(`cluster.store_client`) writes to the store, since nothing there could observe the difference. `components.access`
+chooses between them. Components read the store directly. Only one of them runs at a time, so no update can conflict.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
+from batkube.cluster.decisions import Binding, Decision
 from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.instants import Instant
 
@@ -72,12 +75,31 @@ class Client(Protocol):
 
 
 class BulkClient(Client, Protocol):
-    """A client that creates many copies of an object at little more than the cost of one."""
+    """A client that writes many objects at little more than the cost of one.
+
+    Its methods keep the order of `keys`, and subscribers of the store get one batch of changes, which carries the
+    scheduler's decision, if there is one. If the server rejects a write, those before it have been carried out.
+    """
 
     def create_copies(
-        self, storage: str, template: KubeObject, keys: Sequence[Key], uids: Sequence[str], now: Instant
+        self, storage: str, template: KubeObject, keys: Sequence[Key], uids: Iterable[str], now: Instant
     ) -> None:
-        """Create a copy of `template` for each of `keys`, all in one namespace, with these uids.
+        """Create a copy of `template` for each of `keys`, all in one namespace, with these uids."""
 
-        If the server rejects one of them, the copies before it have been created.
-        """
+    def bind(self, binding: Binding, now: Instant) -> None:
+        """Bind existing pods to nodes."""
+
+    def set_statuses(
+        self,
+        storage: str,
+        keys: Sequence[Key],
+        statuses: KubeObject | Sequence[KubeObject],
+        now: Instant,
+        decision: Decision | None = None,
+    ) -> None:
+        """Replace the statuses of existing objects: one status for each, or one that all share."""
+
+    def delete_all(
+        self, storage: str, keys: Sequence[Key], now: Instant, *, grace_s: int = 0, decision: Decision | None = None
+    ) -> None:
+        """Delete existing objects: at once, or bound pods within a grace period."""

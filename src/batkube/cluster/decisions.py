@@ -14,6 +14,7 @@ import msgspec
 from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER
 from batkube.cluster.object_meta import condition_of, is_being_deleted
 from batkube.cluster.pods.accessors import is_finished, node_of_pod
+from batkube.cluster.pods.pod_groups import without_none
 from batkube.cluster.store import Batch, Key, KubeObject, Store
 from batkube.cluster.world import World
 from batkube.kernel.instants import Instant, rfc3339
@@ -48,7 +49,7 @@ class Rejection(Decision, frozen=True):
 
 
 class Nomination(Decision, frozen=True):
-    """Nominate a node for a pod, where room is being made by preemption (`status.nominatedNodeName`)."""
+    """Nominate a node for a pod, where preemption frees resources for it (`status.nominatedNodeName`)."""
 
     keys: Sequence[Key]
     node: str
@@ -57,14 +58,14 @@ class Nomination(Decision, frozen=True):
 _POD_DECISIONS = (Binding, Eviction, Rejection, Nomination)
 
 
-def bind(store: Store, binding: Binding, now: Instant, author: object = None, *, in_full: bool) -> None:
+def bind(store: Store, binding: Binding, now: Instant, *, in_full: bool) -> None:
     """Bind pods to their nodes; `in_full` also sets the PodScheduled condition, which only API clients read."""
     pods = store.objects(POD, binding.keys)
-    bound = [{**pod, "spec": {**pod["spec"], "nodeName": node}} for pod, node in zip(pods, binding.nodes, strict=True)]
+    bound = [pod | {"spec": pod["spec"] | {"nodeName": node}} for pod, node in zip(pods, binding.nodes, strict=True)]
     if in_full:
         for pod in bound:
             _set_scheduled(pod, binding.annotations, now)
-    store.replace(POD, binding.keys, bound, now, author, binding)
+    store.replace(POD, binding.keys, bound, now, decision=binding)
 
 
 def _set_scheduled(pod: KubeObject, annotations: Mapping[str, str], now: Instant) -> None:
@@ -80,16 +81,6 @@ def _set_scheduled(pod: KubeObject, annotations: Mapping[str, str], now: Instant
         scheduled["observedGeneration"] = metadata["generation"]
     others = [condition for condition in status.get("conditions", []) if condition["type"] != "PodScheduled"]
     pod["status"] = {**status, "conditions": [*others, scheduled]}
-
-
-def evict(store: Store, eviction: Eviction, now: Instant, author: object = None) -> None:
-    """Delete pods at once, as Batsim kills jobs. An eviction through the API has a grace period instead."""
-    store.delete(POD, eviction.keys, now, author, eviction)
-
-
-def reject(store: Store, rejection: Rejection, now: Instant, author: object = None) -> None:
-    """Mark pods as failed before they ran."""
-    store.set_status(POD, rejection.keys, scheduler_rejection_status(rejection.reason), now, author, rejection)
 
 
 def scheduler_rejection_status(reason: str) -> KubeObject:
@@ -161,5 +152,5 @@ class DecisionLog:
     def _placement(self, subject: Mapping[str, str], nodes: Sequence[str]) -> dict[str, str]:
         if "pod" in subject:
             return {"node": nodes[0]}
-        machine_ids = [number for number in map(self._machine_ids.get, nodes) if number is not None]
+        machine_ids = without_none(list(map(self._machine_ids.get, nodes)))
         return {"machines": format_intervals(mask_of(machine_ids))}

@@ -1,8 +1,9 @@
 """Records Events about objects, as `kubectl describe` and `kubectl events` show them.
 
-A repeated event increments a count instead of creating an object. Most components use core/v1 Events (with `count` and
-two timestamps; client-go: tools/record), kube-scheduler those of events.k8s.io (with `eventTime`, an action and a
-`series`; client-go: tools/events). The store has one object for both views.
+A repeated event increments a count instead of creating an object. A component that reports many events about an object
+is throttled, as in client-go, so that the work for one object is bounded. Most components use core/v1 Events (with
+`count` and two timestamps; client-go: tools/record), kube-scheduler those of events.k8s.io (with `eventTime`, an action
+and a `series`; client-go: tools/events), which are not throttled. The store has one object for both views.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ EVENT = "events"
 
 EventType = Literal["Normal", "Warning"]
 
-#: How many events a component caches to count repetitions (client-go: tools/record, maxLruCacheEntries).
+#: How many events a component may record about an object at once, and how long it takes until it may record another
+#: (client-go: tools/record/events_cache.go, defaultSpamBurst and defaultSpamQPS).
+_MAX_BURST = 25
+_REFILL_TIME: Duration = seconds(300)
+#: How many events, and objects with events, a component caches (maxLruCacheEntries).
 _MAX_CACHED = 4096
 #: A repetition after this time is a new event: kube-apiserver deletes events after an hour (--event-ttl).
 TTL: Duration = seconds(3600)
@@ -58,6 +63,10 @@ class EventRecorder:
         self._event_keys: OrderedDict[tuple[str, ...], Key] = OrderedDict()
         #: The identities by key, to drop the entry of an event that is deleted.
         self._identities: dict[Key, tuple[str, ...]] = {}
+        #: For each object, when it may have another `_MAX_BURST` events at once; least recently used first.
+        self._refilled: OrderedDict[tuple[str, str], Instant] = OrderedDict()
+        #: Repetitions by identity that were dropped since the event was last written.
+        self._dropped: dict[tuple[str, ...], int] = {}
         #: The nanosecond in the name of the latest event; it only increases.
         self._latest_number = 0
         if world.has_event_readers:
@@ -66,7 +75,9 @@ class EventRecorder:
     def _on_events_changed(self, batch: Batch, now: Instant) -> None:
         if batch.type is DELETED:
             for key in batch.keys:
-                self._event_keys.pop(self._identities.pop(key, ()), None)
+                identity = self._identities.pop(key, ())
+                self._event_keys.pop(identity, None)
+                self._dropped.pop(identity, None)
 
     def record(self, about: KubeObject, storage: str, note: EventNote, now: Instant) -> None:
         """Record an event about an object of kind `storage`. A rejected event is lost, as in client-go."""
@@ -74,12 +85,18 @@ class EventRecorder:
             return
         identity = (about["metadata"]["uid"], *note)
         key = self._event_keys.get(identity)
+        if not self._as_series and not self._admits(identity[0], note.host, now):
+            if key is not None:
+                self._dropped[identity] = self._dropped.get(identity, 0) + 1
+            return
         previous = None if key is None else self._store.get(EVENT, key)
         try:
             # Never suspend here: the caller has acted already and would not record the event a second time.
             with self._suspension.allow(False):
                 if previous is not None:
-                    self._client.update(EVENT, self._with_repetition(previous, now), now)
+                    self._client.update(
+                        EVENT, self._with_repetition(previous, self._dropped.pop(identity, 0), now), now
+                    )
                     self._event_keys.move_to_end(identity)
                     return
                 event = self._client.create(EVENT, self._new_event(about, storage, note, now), now)
@@ -90,14 +107,27 @@ class EventRecorder:
         if len(self._event_keys) > _MAX_CACHED:
             self._forget(next(iter(self._event_keys)))
 
+    def _admits(self, uid: str, host: str, now: Instant) -> bool:
+        """Return whether another event about an object may be recorded now: a token bucket for each object.
+
+        client-go: tools/record/events_cache.go, EventSourceObjectSpamFilter.
+        """
+        refilled = max(now, self._refilled.pop((uid, host), now))
+        is_admitted = refilled - now <= (_MAX_BURST - 1) * _REFILL_TIME
+        self._refilled[uid, host] = Instant(refilled + _REFILL_TIME) if is_admitted else refilled
+        if len(self._refilled) > _MAX_CACHED:
+            self._refilled.popitem(last=False)
+        return is_admitted
+
     def _forget(self, identity: tuple[str, ...]) -> None:
         key = self._event_keys.pop(identity, None)
+        self._dropped.pop(identity, None)
         if key is not None:
             self._identities.pop(key, None)
 
-    def _with_repetition(self, event: KubeObject, now: Instant) -> KubeObject:
+    def _with_repetition(self, event: KubeObject, dropped: int, now: Instant) -> KubeObject:
         if not self._as_series:
-            return {**event, "count": event.get("count", 1) + 1, "lastTimestamp": rfc3339(now)}
+            return {**event, "count": event.get("count", 1) + dropped + 1, "lastTimestamp": rfc3339(now)}
         count = event.get("series", {}).get("count", 1) + 1
         return {**event, "series": {"count": count, "lastObservedTime": rfc3339_micro(now)}}
 

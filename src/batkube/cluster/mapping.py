@@ -152,6 +152,11 @@ def node_of(machine: Machine, model: ResourceModel, now: Instant) -> tuple[Key, 
     return Key(name), node
 
 
+def uid_of(number: int) -> str:
+    """Return the uid of the pod with this number."""
+    return f"00000000-0000-4000-8000-{number:012x}"
+
+
 class PodFactory:
     """Creates the pods of jobs. Pods of a job, and of jobs with equal requests, share one spec object."""
 
@@ -160,18 +165,19 @@ class PodFactory:
         self._model = model
         self._numbers = itertools.count() if numbers is None else numbers
         self._specs: dict[tuple[Requests, str, int, str], KubeObject] = {}
+        #: The ends of the names of pods, by rank.
+        self._suffixes: list[str] = []
 
-    def identities_of(self, job: Job) -> tuple[list[Key], list[str]]:
-        """Return the keys and the uids of the pods of `job`'s gang, in order of rank.
+    def identities_of(self, job: Job) -> tuple[list[Key], list[int]]:
+        """Return the keys of the pods of `job`'s gang, in order of rank, and the numbers of their uids (`uid_of`).
 
         Uids increase in order of submission, since some schedulers order pods created at one instant by uid.
         """
-        base = pod_base_name(job)
-        names = [base] if job.size == 1 else [f"{base}-{rank}" for rank in range(job.size)]
-        # `names` comes first in `zip`: in the other order one number more would be drawn, and lost.
-        uids = [f"00000000-0000-4000-8000-{number:012x}" for _, number in zip(names, self._numbers, strict=False)]
+        base = f"{NAMESPACE}/{pod_base_name(job)}"
+        self._suffixes += [f"-{rank}" for rank in range(len(self._suffixes), job.size)]
+        keys = [base] if job.size == 1 else list(map(base.__add__, self._suffixes[: job.size]))
         # A cast instead of `Key(…)`, which would be a function call per pod.
-        return cast(list[Key], [f"{NAMESPACE}/{name}" for name in names]), uids
+        return cast(list[Key], keys), list(itertools.islice(self._numbers, job.size))
 
     def template_of(self, job: Job) -> KubeObject:
         """Return the template of the pods of `job`, as a client would write it."""

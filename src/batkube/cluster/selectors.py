@@ -92,7 +92,7 @@ class Requirement(msgspec.Struct, frozen=True):
 
 
 def _as_collection(values: tuple[str, ...]) -> Collection[str]:
-    """Return the values as a collection that is fast to search at their number."""
+    """Return the values as the collection that is fastest to search for their number."""
     return frozenset(values) if len(values) > _FEW_VALUES else values
 
 

@@ -79,7 +79,7 @@ class Batch(msgspec.Struct, frozen=True):
     previous: Sequence[Entry] = ()
     #: The Decision that the change carries out, if a scheduler made it (`cluster.decisions`).
     decision: object = None
-    #: The status that all objects share, if the change set it (`Store.set_status`).
+    #: The status that all objects share, if the change set it (`Store.set_statuses`).
     status: KubeObject | None = None
 
     def at(self, positions: Sequence[int]) -> Sequence[KubeObject]:
@@ -123,9 +123,9 @@ class Store:
         self._sampling_interval = sampling_interval
         #: The number of batches before the next one that is measured.
         self._unsampled = 0
-        self._listeners: dict[str, list[tuple[object, Listener]]] = {}
+        self._listeners: dict[str, list[Listener]] = {}
         #: Listeners to all kinds, called after the others.
-        self._listeners_to_all: list[tuple[object, Listener]] = []
+        self._listeners_to_all: list[Listener] = []
         self._committing = False
         #: Strictly increasing; equals the version of the newest change.
         self.version = 0
@@ -184,7 +184,7 @@ class Store:
             raise Bug(f"there is no {kind} {missing}") from missing
 
     def existing(self, kind: str, keys: Sequence[Key]) -> Sequence[Key]:
-        """Return those of `keys` that are live; `keys` itself if all are."""
+        """Return the keys of live objects; `keys` itself if all are."""
         live = self._live.get(kind, {})
         return keys if all(map(live.__contains__, keys)) else [key for key in keys if key in live]
 
@@ -250,27 +250,25 @@ class Store:
     def _compacted(self, version: int) -> Compacted:
         return Compacted(f"version {version} is too old; the oldest kept is {self.oldest_version}")
 
-    def subscribe(self, kind: str, listener: Listener, author: object = None) -> None:
-        """Call `listener(batch, now)` after every change to objects of `kind`, except changes made by `author`.
+    def subscribe(self, kind: str, listener: Listener) -> None:
+        """Call `listener(batch, now)` after every change to objects of `kind`.
 
         Listeners are called in order of subscription. They must not write to the store. They book an appointment
         instead, so that every listener sees all changes in order.
         """
-        self._listeners.setdefault(kind, []).append((author, listener))
+        self._listeners.setdefault(kind, []).append(listener)
 
     def subscribe_all(self, listener: Listener) -> None:
         """Call `listener(batch, now)` after every change to objects of any kind, including kinds added later."""
-        self._listeners_to_all.append((None, listener))
+        self._listeners_to_all.append(listener)
 
     # Writing
 
-    def create(
-        self, kind: str, keys: Sequence[Key], objects: Sequence[KubeObject], now: Instant, author: object = None
-    ) -> None:
+    def create(self, kind: str, keys: Sequence[Key], objects: Sequence[KubeObject], now: Instant) -> None:
         """Add new objects."""
         live = self._live.setdefault(kind, {})
         count = len(live) + len(keys)
-        self._commit(ADDED, kind, keys, objects, (), now, author)
+        self._commit(ADDED, kind, keys, objects, (), now)
         if len(live) != count:
             raise Bug(f"created a {kind} that exists already, among {keys[0]} … {keys[-1]}")
 
@@ -280,32 +278,34 @@ class Store:
         keys: Sequence[Key],
         objects: Sequence[KubeObject],
         now: Instant,
-        author: object = None,
         decision: object = None,
     ) -> None:
         """Replace live objects by `objects`."""
-        self._commit(MODIFIED, kind, keys, objects, self._entries_of(kind, keys), now, author, decision)
+        self._commit(MODIFIED, kind, keys, objects, self._entries_of(kind, keys), now, decision)
 
-    def set_status(
+    def set_statuses(
         self,
         kind: str,
         keys: Sequence[Key],
-        status: KubeObject,
+        statuses: KubeObject | Sequence[KubeObject],
         now: Instant,
-        author: object = None,
         decision: object = None,
     ) -> None:
-        """Set the status of live objects, which share it, and keep their other fields, as subresource `status` does."""
+        """Set the statuses of live objects, one each or one that all share, and keep their other fields."""
         previous = self._entries_of(kind, keys)
-        changed = [{**value, "status": status} for value, _ in previous]
-        self._commit(MODIFIED, kind, keys, changed, previous, now, author, decision, status)
+        if isinstance(statuses, dict):
+            shared = {"status": statuses}
+            changed = [value | shared for value, _ in previous]
+            self._commit(MODIFIED, kind, keys, changed, previous, now, decision, statuses)
+        else:
+            pairs = zip(previous, statuses, strict=True)
+            changed = [{**value, "status": status} for (value, _), status in pairs]
+            self._commit(MODIFIED, kind, keys, changed, previous, now, decision)
 
-    def delete(
-        self, kind: str, keys: Sequence[Key], now: Instant, author: object = None, decision: object = None
-    ) -> None:
+    def delete(self, kind: str, keys: Sequence[Key], now: Instant, decision: object = None) -> None:
         """Remove live objects."""
         previous = self._entries_of(kind, keys)
-        self._commit(DELETED, kind, keys, list(map(_VALUE, previous)), previous, now, author, decision)
+        self._commit(DELETED, kind, keys, list(map(_VALUE, previous)), previous, now, decision)
 
     def _commit(
         self,
@@ -315,7 +315,6 @@ class Store:
         objects: Sequence[KubeObject],
         previous: Sequence[Entry],
         now: Instant,
-        author: object,
         decision: object = None,
         status: KubeObject | None = None,
     ) -> None:
@@ -338,9 +337,10 @@ class Store:
             self._append_history(batch)
         self._committing = True
         try:
-            for subscriber, listener in itertools.chain(self._listeners.get(kind, ()), self._listeners_to_all):
-                if subscriber is None or subscriber is not author:
-                    listener(batch, now)
+            for listener in self._listeners.get(kind, ()):
+                listener(batch, now)
+            for listener in self._listeners_to_all:
+                listener(batch, now)
         except Exception as error:
             others = f" and {len(keys) - 1:,} more" if len(keys) > 1 else ""
             error.add_note(f"while subscribers were notified: {kind} {keys[0]}{others} {change}, version {first}")

@@ -1,14 +1,16 @@
-"""A client that writes to the store directly, for runs without an API server.
+"""A client that writes to the store directly, for runs with policies alone.
 
-Without an attached program, defaults, admission and finalizers have no observable effect. So nodes and pods are stored
+Without programs and objects, defaults, admission and finalizers have no observable effect. So nodes and pods are stored
 as they are given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from batkube.cluster.object_meta import key_of, name_of, namespace_of, with_metadata
+from batkube.cluster import decisions
+from batkube.cluster.decisions import Binding, Decision
+from batkube.cluster.object_meta import key_of, namespace_of, with_metadata
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import Instant, after, bounded_seconds, rfc3339
 
@@ -17,7 +19,7 @@ _PENDING: KubeObject = {"phase": "Pending"}
 
 
 class StoreClient:
-    """Implements `cluster.client.Client` on the store."""
+    """Implements `cluster.client.BulkClient` on the store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -31,15 +33,12 @@ class StoreClient:
         return obj
 
     def create_copies(
-        self, storage: str, template: KubeObject, keys: Sequence[Key], uids: Sequence[str], now: Instant
+        self, storage: str, template: KubeObject, keys: Sequence[Key], uids: Iterable[str], now: Instant
     ) -> None:
-        """Add pods that share the parts of their template."""
-        metadata = {**template["metadata"], "namespace": namespace_of(keys[0]), "creationTimestamp": rfc3339(now)}
-        pods: list[KubeObject] = [
-            {**template, "metadata": {**metadata, "name": name_of(key), "uid": uid}, "status": _PENDING}
-            for key, uid in zip(keys, uids, strict=True)
-        ]
-        self._store.create(storage, keys, pods, now)
+        """Add pods that share one object: only their keys have their names, and nothing reads their uids."""
+        metadata = template["metadata"] | {"namespace": namespace_of(keys[0]), "creationTimestamp": rfc3339(now)}
+        pod = template | {"metadata": metadata, "status": _PENDING}
+        self._store.create(storage, keys, [pod] * len(keys), now)
 
     def update(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
         """Replace the stored object by `obj`."""
@@ -67,3 +66,28 @@ class StoreClient:
         deadline = rfc3339(after(now, bounded_seconds(grace)))
         deleted_pod = with_metadata(obj, deletionTimestamp=deadline, deletionGracePeriodSeconds=grace)
         self._store.replace(storage, [key], [deleted_pod], now)
+
+    def bind(self, binding: Binding, now: Instant) -> None:
+        """Bind pods to nodes."""
+        decisions.bind(self._store, binding, now, in_full=False)
+
+    def set_statuses(
+        self,
+        storage: str,
+        keys: Sequence[Key],
+        statuses: KubeObject | Sequence[KubeObject],
+        now: Instant,
+        decision: Decision | None = None,
+    ) -> None:
+        """Replace the status of objects."""
+        self._store.set_statuses(storage, keys, statuses, now, decision)
+
+    def delete_all(
+        self, storage: str, keys: Sequence[Key], now: Instant, *, grace_s: int = 0, decision: Decision | None = None
+    ) -> None:
+        """Delete objects: at once, or bound pods within a grace period."""
+        if grace_s:
+            for key in keys:
+                self.delete(storage, key, now, grace_s=grace_s)
+        else:
+            self._store.delete(storage, keys, now, decision)

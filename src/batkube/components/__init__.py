@@ -1,1 +1,1 @@
-"""Kubernetes' components, put on a world: kubelets, controllers, a scheduler. `run` and `serve` have the same ones."""
+"""Kubernetes components of a simulated cluster: kubelets, controllers and a scheduler, for `run` and `serve`."""

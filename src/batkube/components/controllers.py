@@ -1,4 +1,4 @@
-"""Starts all our controllers (Kubernetes: cmd/kube-controller-manager/app/controllermanager.go)."""
+"""Start all built-in controllers (Kubernetes: cmd/kube-controller-manager/app/controllermanager.go)."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class ControllerContext:
     pod_usage: PodUsage
     scales: ScaleClient
     lasting_token: LongLivedTokenIssuer
-    #: The certificate authority of the server, PEM.
+    #: The certificate authority of the server, in PEM format.
     certificate_authority: str = ""
 
 
 def start_controllers(world: World, client: Client, context: ControllerContext) -> None:
-    """Start all our controllers on `world`."""
+    """Start all controllers on `world`."""
 
     def events(component: str) -> EventRecorder:
         return EventRecorder(world, client, component)

@@ -1,7 +1,7 @@
 """PodDisruptionBudgets: how many of the protected pods may be evicted.
 
-Kubernetes: pkg/controller/disruption. The eviction subresource checks and decrements the number; this controller
-recalculates it from the pods.
+Kubernetes: pkg/controller/disruption/disruption.go. The eviction subresource checks and decrements the number; this
+controller recalculates it from the pods.
 """
 
 from __future__ import annotations
@@ -68,10 +68,12 @@ class DisruptionController(Controller):
 
         Kubernetes: buildDisruptedPodMap.
         """
-        evicted: dict[str, str] = budget.get("status", {}).get("disruptedPods") or {}
-        present = {pod["metadata"]["name"] for pod in pods if not is_being_deleted(pod)}
+        eviction_times: dict[str, str] = budget.get("status", {}).get("disruptedPods") or {}
+        existing = {pod["metadata"]["name"] for pod in pods if not is_being_deleted(pod)}
         return {
-            name: at for name, at in evicted.items() if name in present and instant_of(at) + _DELETION_TIMEOUT > now
+            name: at
+            for name, at in eviction_times.items()
+            if name in existing and instant_of(at) + _DELETION_TIMEOUT > now
         }
 
     def _expected_and_desired(self, budget: KubeObject, pods: Sequence[KubeObject]) -> tuple[int, int]:

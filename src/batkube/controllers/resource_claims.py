@@ -36,7 +36,7 @@ _POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 #: Maximum number of pods that share a claim (Kubernetes: ResourceClaimReservedForMaxSize).
 _MAX_CONSUMERS = 256
 _PODS = "pods"
-#: Maximum length of a name prefix, before five random characters are added.
+#: Maximum length of a name prefix, before five random characters are added (Kubernetes: handleClaim, maxBaseLen).
 _PREFIX_LENGTH = 57
 
 
@@ -112,9 +112,9 @@ class ResourceClaimController(Controller):
         return self.store.get(DEVICE_CLAIM, Key(f"{pod['metadata']['namespace']}/{name}"))
 
     def _get_or_create_claim(self, pod: KubeObject, entry: KubeObject, now: Instant) -> KubeObject:
-        """Return the claim of an entry; create it if it does not exist. The pod's status may have lost its name.
+        """Return the claim of an entry; create it if it does not exist. The pod's status may lack its name.
 
-        Kubernetes: ensureClaim and handleClaim.
+        Kubernetes: handleClaim.
         """
         metadata, name = pod["metadata"], entry["name"]
         for claim in self._claims.owned_by(metadata["uid"]):

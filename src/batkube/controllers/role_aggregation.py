@@ -1,6 +1,6 @@
-"""Aggregated ClusterRoles, such as `admin`, `edit` and `view`, which contain the rules of selected other roles.
+"""Aggregated ClusterRoles such as `admin`, `edit` and `view`, which contain the rules of the roles they select.
 
-Kubernetes: pkg/controller/clusterroleaggregation.
+Kubernetes: pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class ClusterRoleAggregationController(Controller):
     storage = CLUSTER_ROLE
 
     def on_objects_changed(self, batch: Batch, now: Instant) -> None:
-        """Queue every aggregated role, because any changed role may be selected by it."""
+        """Queue every aggregated role, because it may select a changed role."""
         for key, role in self.store.all(CLUSTER_ROLE).items():
             if role.get("aggregationRule"):
                 self.queue.add(key, now)

@@ -59,6 +59,9 @@ class Agenda:
         #: Whether appointments beyond the longest possible run are booked for its last instant instead of failing the
         #: run. Set for served clusters, which have no end.
         self.is_endless = False
+        #: Called when an action starts long work; the result tells whether the action should book the rest for the same
+        #: instant, because requests wait. Never in runs in virtual time, whose results must not depend on real time.
+        self.start_turn: Callable[[], Callable[[], bool]] = lambda: lambda: False
 
     def book(self, at: Instant, rank: Rank, action: Action, *, is_routine: bool = False) -> int:
         """Book `action(at)`, and return the number of the appointment (for `cancel`).
@@ -68,15 +71,15 @@ class Agenda:
         """
         if self._latest is not None and at < self._latest:
             raise Bug(f"appointment booked at {at} ns, which is before {self._latest} ns, already reached")
-        if at > LATEST_NS and self.is_endless:
+        if at > LATEST_NS:
+            if not self.is_endless:
+                raise RunFailed(
+                    "virtual time would pass 292 years, the longest possible run: "
+                    f"an event would be due after {human_duration(at)}"
+                )
             at = Instant(LATEST_NS)
-        elif at > LATEST_NS:
-            raise RunFailed(
-                "virtual time would pass 292 years, the longest possible run: "
-                f"an event would be due after {human_duration(at)}"
-            )
         number = self._booked
-        self._booked += 1
+        self._booked = number + 1
         # Appointment(…) takes three times as long; a long trace books a million appointments.
         heapq.heappush(self._heap, tuple.__new__(Appointment, (at, rank, number, action)))
         if is_routine:

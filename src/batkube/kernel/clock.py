@@ -17,7 +17,7 @@ class Clock:
 
     @property
     def event_time(self) -> Instant:
-        """The instant of the current event: that of its appointment if set, otherwise `now`."""
+        """The instant of the current event: that of its appointment, or `now` without one."""
         return self.now if self.appointment_at is None else self.appointment_at
 
     def advance(self, to: Instant) -> None:

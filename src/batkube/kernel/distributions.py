@@ -82,7 +82,7 @@ def _from_mapping(spec: Mapping[str, object]) -> Distribution:
     values = parameters.pop("values", None)
     if values is not None:
         if parameters or not isinstance(values, list | tuple):
-            raise ValueError(f"{name}: give either a list `values` or the parameters by name")
+            raise ValueError(f"{name}: use either a list `values` or the parameters by name")
         return _validated(name, tuple(_number(value, name) for value in values))
     expected = _family(name).parameters
     unknown = [key for key in parameters if key not in expected]
@@ -148,7 +148,7 @@ def _check_quantiles(parameters: tuple[float, ...]) -> str | None:
     if len(parameters) < 2:
         return "needs at least two quantiles, the smallest and the largest"
     rising = all(low <= high for low, high in itertools.pairwise(parameters))
-    return None if rising else "the quantiles must not fall"
+    return None if rising else "the quantiles must not decrease"
 
 
 def _interpolate(rng: random.Random, quantiles: tuple[float, ...]) -> float:

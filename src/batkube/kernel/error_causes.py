@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import resource
 from collections.abc import Iterator
 
@@ -25,8 +26,15 @@ _SHORTAGES = {
     errno.EAGAIN: ("allows no more processes or threads", _PROCESSES),
     errno.ENOMEM: ("has no memory left", _MEMORY),
 }
+#: Go's fatal errors when the system gives it no memory (runtime/malloc.go, mheap.go, mpagealloc_64bit.go).
+_GO_OUT_OF_MEMORY = re.compile(
+    r"^fatal error: (failed to reserve .*|.*out of memory.*|.*cannot (allocate|map) .*)$",
+    re.MULTILINE,
+)
 #: Why a file that is open cannot be written.
 _DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO, errno.ESTALE)
+#: Why a path cannot be opened, whatever it is opened for.
+_PATH_FAULTS = (errno.EACCES, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 #: The limit behind each error number, and its unit in messages.
 _LIMITS = {
     errno.EMFILE: (resource.RLIMIT_NOFILE, 1, ""),
@@ -55,6 +63,9 @@ def expected_error(error: BaseException) -> InputError | RunFailed | None:
     if isinstance(error, InputError):
         return error
     if isinstance(error, OSError) and (error.errno in _DISK_FAULTS or not has_story(error)):
+        if error.errno in _PATH_FAULTS and error.filename is not None:
+            problem = f"cannot be opened: {os.strerror(error.errno)}"
+            return InputError(str(error.filename), problem=problem, remedy="check the path and its permissions")
         return RunFailed(str(error))
     return None
 
@@ -69,6 +80,14 @@ def _resource_shortage(error: BaseException) -> InputError | None:
             problem, remedy = _SHORTAGES[number]
             return InputError("the machine", problem=f"{problem}{_limit_text(number)}", remedy=remedy)
     return None
+
+
+def out_of_memory(output: str) -> str:
+    """Return why a Go program got no memory, without the stack that it prints; empty if that is not why it ended."""
+    if (match := _GO_OUT_OF_MEMORY.search(output)) is None:
+        return ""
+    problem, remedy = _SHORTAGES[errno.ENOMEM]
+    return f"{match[0]}: the machine {problem}{_limit_text(errno.ENOMEM)}; {remedy}"
 
 
 def _limit_text(number: int) -> str:

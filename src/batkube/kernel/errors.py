@@ -65,4 +65,4 @@ def as_bug(error: Exception, *more: str) -> Bug:
 
 def nesting_limit() -> str:
     """Return the nesting limit of inputs as text for a message: Python's recursion limit."""
-    return f"no more than some {sys.getrecursionlimit():,} levels can be followed"
+    return f"at most about {sys.getrecursionlimit():,} levels are supported"

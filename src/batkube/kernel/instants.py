@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import functools
 import re
-from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation, Overflow
 from typing import NewType
 
 Instant = NewType("Instant", int)
@@ -85,7 +85,10 @@ def duration(text: str) -> Duration:
         number, unit = match.groups()
         if not unit and match.end() < len(stripped):
             break  # reject a version number: 1.34.4 is not 1.34 s plus 0.4 s
-        total += Decimal(number) * _FRACTION_UNITS.get(unit, Decimal(_UNIT_SECONDS.get(unit, 0)))
+        try:
+            total += Decimal(number) * _FRACTION_UNITS.get(unit, Decimal(_UNIT_SECONDS.get(unit, 0)))
+        except Overflow:
+            raise TooLong(f"{text} is more than the 292 years a run can last") from None
         position = match.end()
     if stripped.startswith("-") and _DURATION_TEXT.match(stripped, 1):
         raise ValueError(f"{text!r} is negative; a duration cannot be")
@@ -121,8 +124,8 @@ def rfc3339_micro(instant: Instant) -> str:
 @functools.lru_cache(maxsize=1024)
 def instant_of(timestamp: str) -> Instant:
     """Parse an RFC 3339 timestamp, to the microsecond. Raises ValueError."""
-    moment = datetime.datetime.fromisoformat(timestamp)
-    since = (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)) - EPOCH
+    date_time = datetime.datetime.fromisoformat(timestamp)
+    since = (date_time if date_time.tzinfo else date_time.replace(tzinfo=datetime.UTC)) - EPOCH
     return Instant(((since.days * 86400 + since.seconds) * 1_000_000 + since.microseconds) * 1000)
 
 

@@ -20,27 +20,27 @@ from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 
 log = logging.getLogger(__name__)
 
-_KEPT_GOING = FidelityNote("bug", "a bug in Batkube was logged and the run continued: do not trust the results")
+_CONTINUED = FidelityNote("bug", "a bug in Batkube was logged and the run continued: do not trust the results")
 _PACKAGE = str(Path(__file__).parent.parent)
 
 
 class BugReports:
     """Receives every unexpected exception of a served cluster."""
 
-    def __init__(self, end: Callable[[Exception], None], notes: FidelityNotes, *, keep_going: bool) -> None:
-        """`end` shuts the service down with an error."""
-        self._end = end
+    def __init__(self, shut_down: Callable[[Exception], None], notes: FidelityNotes, *, keep_going: bool) -> None:
+        """`shut_down` shuts the service down with an error."""
+        self._shut_down = shut_down
         self._notes = notes
         self._keep_going = keep_going
 
     def report(self, error: Exception) -> None:
         """Shut down with `error`, or log and note it. Call it in the event loop."""
         if not self._keep_going:
-            self._end(error)
+            self._shut_down(error)
             return
-        story = str(as_bug(error))
-        log.error("%s", story, exc_info=error)
-        self._notes.add(_KEPT_GOING, example=story)
+        message = str(as_bug(error))
+        log.error("%s", message, exc_info=error)
+        self._notes.add(_CONTINUED, example=message)
 
     @contextlib.contextmanager
     def installed(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
@@ -53,17 +53,17 @@ class BugReports:
             else:
                 loop.default_exception_handler(context)
 
-        def in_thread(failed: threading.ExceptHookArgs) -> None:
-            if isinstance(failed.exc_value, Exception) and not loop.is_closed():
-                loop.call_soon_threadsafe(self.report, failed.exc_value)
+        def in_thread(arguments: threading.ExceptHookArgs) -> None:
+            if isinstance(arguments.exc_value, Exception) and not loop.is_closed():
+                loop.call_soon_threadsafe(self.report, arguments.exc_value)
 
-        before = threading.excepthook
+        previous = threading.excepthook
         loop.set_exception_handler(in_callback)
         threading.excepthook = in_thread
         try:
             yield
         finally:
-            threading.excepthook = before
+            threading.excepthook = previous
             loop.set_exception_handler(None)
 
 

@@ -1,7 +1,7 @@
 """A real kube-controller-manager for a served cluster: an ordinary client on the real clock.
 
-The binary is the one that runs use. Without a clock page it reads the machine's clock, so it only works with a cluster
-that runs at real speed.
+The binary is that of runs. Without a clock page it reads the machine's clock, so it only works with a cluster at real
+speed.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class ControllerManagerProcess:
             self._process.wait()
 
     async def wait_for_exit(self) -> None:
-        """Wait until the process exits by itself, then raise RunFailed: the cluster has no controllers any more."""
+        """Wait until the process exits by itself, then raise RunFailed: the cluster has no controllers left."""
         code = await asyncio.to_thread(self._process.wait)
         lines = last_lines(self._log.read_text(encoding="utf-8", errors="replace"))
-        end = "\n".join(f"    {line}" for line in lines) or "    (it logged nothing)"
-        raise RunFailed(f"{self._name} ended with exit code {code}; its last lines, of {self._log.name}:\n{end}")
+        log_end = "\n".join(f"    {line}" for line in lines) or "    (the log is empty)"
+        raise RunFailed(f"{self._name} ended with exit code {code}; the last lines of {self._log.name}:\n{log_end}")

@@ -34,7 +34,7 @@ class IdleGarbageCollector:
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         """Control the collector while the block runs. It never visits objects that exist already (gc.freeze)."""
-        before = gc.get_threshold()
+        previous = gc.get_threshold()
         gc.freeze()
         gc.set_threshold(*_THRESHOLDS)
         self._schedule_tick()
@@ -43,7 +43,7 @@ class IdleGarbageCollector:
         finally:
             if self._handle is not None:
                 self._handle.cancel()
-            gc.set_threshold(*before)
+            gc.set_threshold(*previous)
             gc.unfreeze()
 
     def _schedule_tick(self) -> None:
@@ -51,9 +51,9 @@ class IdleGarbageCollector:
 
     def _tick(self) -> None:
         changes = self._changes()
-        is_quiet, self._last_changes = changes == self._last_changes, changes
+        is_idle, self._last_changes = changes == self._last_changes, changes
         self._ticks += 1
-        if changes != self._collected and (is_quiet or self._ticks >= _MAX_TICKS):
+        if changes != self._collected and (is_idle or self._ticks >= _MAX_TICKS):
             gc.collect()
             _release_memory()
             self._collected, self._ticks = changes, 0

@@ -17,7 +17,7 @@ _MAX_CHARACTERS = 8000
 
 
 class _RateLimit(logging.Filter):
-    """Passes a few records each minute; the next one reports how many were suppressed."""
+    """Passes a few records per minute; the next one reports the number of suppressed ones."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class _RateLimit(logging.Filter):
 
 
 class _ShortFormat(logging.Formatter):
-    """Shortens long records: a failed request may be as long as its client likes."""
+    """Shortens long records: a failed request can have any length."""
 
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record)

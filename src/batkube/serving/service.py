@@ -1,6 +1,6 @@
 """`batkube serve`: an API server with a simulated cluster behind it, in real time.
 
-Only this module knows the server, the cluster and the event loop; each of them works without the others.
+This module connects the server, the cluster and the event loop, which do not depend on one another.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from batkube.api.admission.built_in.quota_usage import quota_usage_calculator
 from batkube.api.assembly import Api, DescriptionSources
 from batkube.api.connections.event_loop.listener import DualListener, listen_dual
 from batkube.api.connections.event_loop.server_connections import EventLoopTimers
-from batkube.api.connections.event_loop.webhook_transport import call_webhook, run_in_threads
+from batkube.api.connections.event_loop.webhook_transport import WebhookThreads, call_webhook
 from batkube.api.requests.users import MASTERS, authenticated_user
 from batkube.api.verbs.handlers.logs import ContainerLogs
 from batkube.cluster.kubeconfigs import kubeconfig
@@ -28,9 +28,11 @@ from batkube.cluster.mapping import ANNOTATION_SPEED
 from batkube.cluster.pods.usage import PodUsage
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
-from batkube.components.cluster import KubeletOptions, register_nodes, start_cluster, start_scheduler
+from batkube.components.access import Access
+from batkube.components.cluster import KubeletOptions, start_cluster, start_scheduler
 from batkube.components.controllers import ControllerContext
-from batkube.execution.latencies.delays import Delays, Latencies
+from batkube.components.nodes import NodeCreator
+from batkube.execution.latencies.delays import NO_DELAYS, Delays, Latencies
 from batkube.execution.nodes.registration import CONTROL_PLANE
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
@@ -61,9 +63,9 @@ from batkube.version import __version__
 from batkube.workloads.container_rules.rules import ContainerRule, ContainerRules
 
 KUBECONFIG, FIDELITY = "kubeconfig", "fidelity.json"
-#: How many changes a client may lag behind before it must list again.
+#: The number of changes that are kept for watches; a client that lags further behind must list again.
 _HISTORY = 100_000
-#: Maximum memory of those changes.
+#: The maximum memory of these changes.
 _HISTORY_BYTES = 256 * 1024 * 1024
 _SIZE_SAMPLING = 8
 
@@ -110,35 +112,35 @@ class Address:
     token: str
 
 
-def serve(service: ServeOptions, announce: Callable[[Address], None]) -> None:
+def serve(options: ServeOptions, announce: Callable[[Address], None]) -> None:
     """Serve until interrupted. Calls `announce` once requests are accepted and the kubeconfig is written.
 
     A bug shuts the service down and is raised, unless `keep_going` is set.
     """
-    served = ServedCluster(service)
-    with rate_limited_log(), served.shutdown.handling_signals():
+    cluster = ServedCluster(options)
+    with rate_limited_log(), cluster.shutdown.handling_signals():
         try:
-            served.shutdown.run(served.run(announce))
+            cluster.shutdown.run(cluster.run(announce))
         finally:
-            if served.shutdown.has_started:
-                served.write_notes()
+            if cluster.shutdown.has_started:
+                cluster.write_notes()
 
 
 class ServedCluster:
     """A served cluster: its world, its users and its output folder."""
 
-    def __init__(self, service: ServeOptions) -> None:
-        self._service = service
-        self._folder = OutputFolder(service.out, force=service.force)
-        self._users = {} if service.token_file is None else read_token_file(service.token_file)
+    def __init__(self, options: ServeOptions) -> None:
+        self._options = options
+        self._folder = OutputFolder(options.out, force=options.force)
+        self._users = {} if options.token_file is None else read_token_file(options.token_file)
         master = next((token for token, user in self._users.items() if user.is_master), None)
         self._token = secrets.token_urlsafe(32) if master is None else master
         self._users.setdefault(self._token, authenticated_user("admin", "", (MASTERS,)))
         store = Store(_HISTORY, _HISTORY_BYTES, sampling_interval=_SIZE_SAMPLING)
-        self._world = World(Streams(service.seed), store=store)
-        self._rules = ContainerRules(service.rules, self._world.streams)
+        self._world = World(Streams(options.seed), store=store)
+        self._rules = ContainerRules(options.rules, self._world.streams)
         self.shutdown = Shutdown()
-        self._bugs = BugReports(self.shutdown.fail, self._world.notes, keep_going=service.keep_going)
+        self._bugs = BugReports(self.shutdown.fail, self._world.notes, keep_going=options.keep_going)
 
     def write_notes(self) -> None:
         """Write the final fidelity notes."""
@@ -147,24 +149,25 @@ class ServedCluster:
 
     async def run(self, announce: Callable[[Address], None]) -> None:
         """Serve until shutdown is requested."""
-        service, world, start = self._service, self._world, wall_clock_instant()
-        if service.latencies is not None and service.latencies.run_only_keys:
-            world.notes.add(_RUN_ONLY_LATENCIES, example=", ".join(service.latencies.run_only_keys))
-        if service.platform is not None:
-            for note, count in service.platform.notes:
+        options, world, start = self._options, self._world, wall_clock_instant()
+        if options.latencies is not None and options.latencies.run_only_keys:
+            world.notes.add(_RUN_ONLY_LATENCIES, example=", ".join(options.latencies.run_only_keys))
+        if options.platform is not None:
+            for note, count in options.platform.notes:
                 if note not in JOB_NOTES:
-                    world.notes.add(note, example=service.platform.source, count=count)
-        on_bug = self._bugs.report if service.keep_going else None
-        time = LiveTime(world, Loop(world), start, service.speed, on_bug)
-        credentials = new_server_credentials(service.host, start)
+                    world.notes.add(note, example=options.platform.source, count=count)
+        on_bug = self._bugs.report if options.keep_going else None
+        time = LiveTime(world, Loop(world, on_bug), start, options.speed)
+        credentials = new_server_credentials(options.host, start)
         # Container usage for metrics and logs; None if only the API is served.
-        use = None if service.platform is None else PodUsage(world.store, self._rules, world.clock.now)
-        api = self._api(time, use)
-        listener = _listen(api, service, credentials.tls_context)
+        usage = None if options.platform is None else PodUsage(world.store, self._rules, world.clock.now)
+        threads = WebhookThreads(asyncio.get_running_loop())
+        api = self._api(time, usage, threads)
+        listener = _listen(api, options, credentials.tls_context, threads)
         try:
-            host = f"{_client_host(service.host)}:{listener.port}"
+            host = f"{_client_host(options.host)}:{listener.port}"
             api.set_address(host)
-            self._start_cluster(api, use, credentials.ca_certificate.decode(), listener.port)
+            self._start_cluster(api, usage, credentials.ca_certificate.decode(), listener.port)
             loop, store = asyncio.get_running_loop(), world.store
             collector = IdleGarbageCollector(loop, lambda: store.version + store.oldest_version + listener.activity)
             compaction = Compaction(loop, store)
@@ -172,15 +175,15 @@ class ServedCluster:
                 authority = base64.b64encode(credentials.ca_certificate).decode()
                 cluster = {"server": f"https://{host}", "certificate-authority-data": authority}
                 access = kubeconfig(cluster, "admin", {"token": self._token})
-                _write_folder(self._folder, service, access, world.notes)
+                _write_folder(self._folder, options, access, world.notes)
                 announce(Address(f"https://{host}", self._folder.path / KUBECONFIG, self._token))
                 await self._wait_for_shutdown()
         finally:
             await listener.close()
 
-    def _api(self, time: LiveTime, use: PodUsage | None) -> Api:
-        service, world, loop = self._service, self._world, asyncio.get_running_loop()
-        is_bare = service.platform is None
+    def _api(self, time: LiveTime, usage: PodUsage | None, threads: WebhookThreads) -> Api:
+        options, world, loop = self._options, self._world, asyncio.get_running_loop()
+        is_bare = options.platform is None
         return Api(
             world.store,
             time.now,
@@ -188,44 +191,45 @@ class ServedCluster:
             world.streams,
             self._users,
             bare=is_bare,
-            usage=use,
+            usage=usage,
             specials={} if is_bare else {"pods/log": ContainerLogs(world.store).handle},
             notes=world.notes,
-            more_versions=service.api,
+            more_versions=options.api,
             descriptions=DescriptionSources(
                 types=functools.partial(read_field_descriptions, cache=cache_folder()),
                 columns=functools.partial(read_column_descriptions, cache=cache_folder()),
             ),
             call_webhook=call_webhook,
-            interruption=(world.suspension, functools.partial(run_in_threads, loop)),
+            interruption=(world.suspension, threads.run),
             on_bug=self._bugs.report,
         )
 
-    def _start_cluster(self, api: Api, use: PodUsage | None, authority: str, port: int) -> None:
+    def _start_cluster(self, api: Api, usage: PodUsage | None, authority: str, port: int) -> None:
         """Start controllers, kubelets and the scheduler, then create the default objects and the nodes."""
-        service, world = self._service, self._world
-        if service.platform is None or use is None:
+        options, world = self._options, self._world
+        if options.platform is None or usage is None:
             api.bootstrap(world.clock.now, port, "")
             return
         context = None
-        if service.controllers:
+        if options.controllers:
             scales = api.manifest_client(self._token, CONTROLLER_MANAGER)
-            context = ControllerContext(quota_usage_calculator(), use, scales, api.long_lived_token, authority)
-        delays = None if service.latencies is None else Delays(service.latencies, world.streams)
-        agents = start_cluster(world, api.client, KubeletOptions(delays=delays, rules=self._rules), context)
-        assert agents is not None, "nodes that are served have kubelets"
-        if service.scheduler:
-            policy = None if service.scheduler is True else service.scheduler
+            context = ControllerContext(quota_usage_calculator(), usage, scales, api.long_lived_token, authority)
+        delays = NO_DELAYS if options.latencies is None else Delays(options.latencies, world.streams)
+        access = Access.of_world(world, api.client)
+        registrar = start_cluster(world, access, KubeletOptions(delays=delays, rules=self._rules), context)
+        assert registrar is not None, "the nodes of a served cluster have kubelets"
+        if options.scheduler:
+            policy = None if options.scheduler is True else options.scheduler
             choice = None if policy is None else PolicyChoice(policy, world.streams.named("policy"))
-            start_scheduler(world, api.client("kube-scheduler"), choice)
+            start_scheduler(world, access, choice)
         api.bootstrap(world.clock.now, port, CONTROL_PLANE)
         # `batkube emulate` reads this to convert seconds of this cluster.
-        pace = {} if service.speed == 1 else {ANNOTATION_SPEED: f"{service.speed:g}"}
-        register_nodes(service.platform, api.client("kubelet"), agents, world.clock.now, pace)
+        annotations = {} if options.speed == 1 else {ANNOTATION_SPEED: f"{options.speed:g}"}
+        NodeCreator(world, access).register(options.platform.machines, registrar, world.clock.now, annotations)
 
     async def _wait_for_shutdown(self) -> None:
         """Wait until shutdown is requested; run kube-controller-manager until then, if selected."""
-        program, folder = self._service.manager, self._folder.path
+        program, folder = self._options.manager, self._folder.path
         if program is None:
             await self.shutdown.wait()
             return
@@ -239,14 +243,14 @@ class ServedCluster:
                 task.result()
 
 
-def _listen(api: Api, service: ServeOptions, tls: ssl.SSLContext) -> DualListener:
+def _listen(api: Api, options: ServeOptions, tls: ssl.SSLContext, threads: WebhookThreads) -> DualListener:
     try:
-        return listen_dual(api, service.host, service.port, tls)
+        return listen_dual(api, options.host, options.port, tls, threads)
     except OSError as error:
         raise InputError(
-            f"{service.host}:{service.port}",
-            problem=f"cannot be listened on: {error.strerror or error}",
-            remedy="choose another --port, or leave it out for any that is free",
+            f"{options.host}:{options.port}",
+            problem=f"cannot listen on this address: {error.strerror or error}",
+            remedy="choose another --port, or omit it to use any free port",
         ) from error
 
 
@@ -256,22 +260,22 @@ def _client_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _write_folder(folder: OutputFolder, service: ServeOptions, access: str, notes: FidelityNotes) -> None:
+def _write_folder(folder: OutputFolder, options: ServeOptions, access: str, notes: FidelityNotes) -> None:
     """Write the output folder: the kubeconfig, readable only by its owner, the notes and the manifest."""
     with folder.writing():
         write_private(folder.file(KUBECONFIG), access)
         write_json(folder.file(FIDELITY), notes.rows())
         manifest = {
             "batkube": __version__,
-            "command": list(service.command),
-            "serves": None if service.platform is None else service.platform.source,
-            "nodes": 0 if service.platform is None else len(service.platform.machines),
-            "speed": service.speed,
-            "seed": service.seed,
+            "command": list(options.command),
+            "serves": None if options.platform is None else options.platform.source,
+            "nodes": 0 if options.platform is None else len(options.platform.machines),
+            "speed": options.speed,
+            "seed": options.seed,
         }
         # kubectl edits its kubeconfig (`kubectl config set-context`), and notes are rewritten at the end.
-        living = [KUBECONFIG, FIDELITY]
-        if service.manager is not None:
+        mutable = [KUBECONFIG, FIDELITY]
+        if options.manager is not None:
             folder.file(LOG_FILE).touch()
-            living.append(LOG_FILE)
-        folder.seal(manifest, living=living)
+            mutable.append(LOG_FILE)
+        folder.seal(manifest, mutable_files=mutable)

@@ -39,13 +39,13 @@ class Shutdown:
         After a request the handlers stay installed: the previous ones would interrupt the remaining clean-up at the
         next signal.
         """
-        before = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
-        before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._on_alarm)
+        previous = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
+        previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._on_alarm)
         try:
             yield
         finally:
             if not self._is_requested:
-                for number, handler in before.items():
+                for number, handler in previous.items():
                     signal.signal(number, handler)
 
     def run(self, main: Coroutine[None, None, None]) -> None:
@@ -68,7 +68,7 @@ class Shutdown:
 
     @property
     def has_started(self) -> bool:
-        """Whether `main` has completed its start-up."""
+        """Whether the service has completed its start-up."""
         return self._loop is not None
 
     async def wait(self) -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from batkube.workloads.files import read_bytes
 from batkube.workloads.formats.batsim.usage_traces import trace_files
+from batkube.workloads.formats.traces.cloud_tasks import companion_table
 from batkube.workloads.reader import format_of_name
 
 _USAGE_TRACE = "usage_trace"
@@ -21,8 +22,8 @@ def companion_files(workload: Path) -> list[Path]:
     These are the usage traces of Batsim profiles, and the second table of an Alibaba or Google trace. The name of the
     second table follows from the name of the first.
     """
-    if (beside := _companion_table(workload)) is not None:
-        return [beside]
+    if (companion := companion_table(workload)) is not None:
+        return [companion]
     if format_of_name(workload) != "batsim":
         return []
     content = read_bytes(workload)
@@ -30,19 +31,6 @@ def companion_files(workload: Path) -> list[Path]:
         return []
     traces = list(dict.fromkeys(workload.parent / name for name in _usage_trace_names(content)))
     return [file for trace in traces if trace.is_file() for file in (trace, *trace_files(trace)) if file.is_file()]
-
-
-def _companion_table(workload: Path) -> Path | None:
-    """Return the second table of an Alibaba or Google trace. Most runs need neither reader, so import them lazily."""
-    if "batch_instance" in workload.name:
-        from batkube.workloads.formats.traces.alibaba import companion_task_table
-
-        return companion_task_table(workload)
-    if "instance_events" in workload.name:
-        from batkube.workloads.formats.traces.google import companion_collection_events
-
-        return companion_collection_events(workload)
-    return None
 
 
 def _usage_trace_names(content: bytes) -> Iterator[str]:

@@ -13,6 +13,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import NoReturn
 
+import msgspec
+
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, seconds
 from batkube.kernel.quantities import parse_amount
@@ -21,15 +23,12 @@ from batkube.kernel.quantities import parse_amount
 _MAX_DIGITS = 18
 
 
-class Place:
+class Place(msgspec.Struct, frozen=True, gc=False):
     """The position of a value in a file. Cheap to create: its text is only assembled for a message."""
 
-    __slots__ = ("_key", "_parent", "path")
-
-    def __init__(self, path: Path, parent: Place | None = None, key: str | int = "") -> None:
-        self.path = path
-        self._parent = parent
-        self._key = key
+    path: Path
+    parent: Place | None = None
+    key: str | int = ""
 
     def __truediv__(self, key: str) -> Place:
         return Place(self.path, self, key)
@@ -40,20 +39,20 @@ class Place:
     @property
     def at(self) -> str:
         """The path in the file, such as `jobs[17].subtime`."""
-        before = self._parent.at if self._parent else ""
-        if isinstance(self._key, int):
-            return f"{before}[{self._key}]"
-        return f"{before}.{self._key}" if before else self._key
+        before = self.parent.at if self.parent else ""
+        if isinstance(self.key, int):
+            return f"{before}[{self.key}]"
+        return f"{before}.{self.key}" if before else self.key
 
     def reject(self, problem: str, remedy: str | None = None) -> NoReturn:
         """Raise InputError for the value at this place."""
         raise InputError(self.path, at=self.at or None, problem=problem, remedy=remedy)
 
-    def reject_type(self, value: object, wanted: str, remedy: str | None = None) -> NoReturn:
-        """Raise InputError because `value` is missing or is not a value of the `wanted` type."""
+    def reject_type(self, value: object, expected: str, remedy: str | None = None) -> NoReturn:
+        """Raise InputError because `value` is missing or is not of the `expected` type."""
         if value is None and not self.at:
             self.reject("is empty", remedy)
-        self.reject("is missing" if value is None else f"is {abbreviated(value)}, which is not {wanted}", remedy)
+        self.reject("is missing" if value is None else f"is {abbreviated(value)}, which is not {expected}", remedy)
 
 
 def finite_number(place: Place, value: object) -> int | Decimal:
@@ -127,7 +126,7 @@ def positive_integer(place: Place, value: object) -> int:
 
 
 def string(place: Place, value: object) -> str:
-    """Return a text."""
+    """Return a string."""
     if not isinstance(value, str):
         place.reject_type(value, "a text")
     return value

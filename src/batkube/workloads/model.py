@@ -128,7 +128,7 @@ class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """Equal for jobs that fit on the same nodes: if one does not fit, the others need not be tried."""
+        """Equal for jobs that fit on the same nodes: if one does not fit, none does."""
         return self.size, self.requests
 
     def __str__(self) -> str:

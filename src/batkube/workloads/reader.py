@@ -55,17 +55,17 @@ def read_workload(
     Raises InputError.
     """
     if not name or "!" in name:
-        raise InputError(path, problem=f"cannot be called {name!r}", remedy="use a workload name without '!'")
-    chosen = format or _detect_format(path)
-    if chosen not in _READERS:
-        raise InputError(path, problem=f"{chosen!r} is not a workload format", remedy=f"formats: {_FORMATS_TEXT}")
-    reader = _reader(chosen)
+        raise InputError(path, problem=f"cannot be named {name!r}", remedy="use a workload name without '!'")
+    selected = format or _detect_format(path)
+    if selected not in _READERS:
+        raise InputError(path, problem=f"{selected!r} is not a workload format", remedy=f"formats: {_FORMATS_TEXT}")
+    reader = _reader(selected)
     if statuses:
-        if chosen != "swf":
+        if selected != "swf":
             problem = "has no job statuses; only traces in the Standard Workload Format (SWF) have them"
             raise InputError(path, problem=problem, remedy="omit --status")
         return reader(path, name, statuses)
-    return reader(path, name, with_objects=True) if with_objects and chosen == "manifests" else reader(path, name)
+    return reader(path, name, with_objects=True) if with_objects and selected == "manifests" else reader(path, name)
 
 
 def _reader(format: str) -> Callable[..., Workload]:
@@ -74,7 +74,7 @@ def _reader(format: str) -> Callable[..., Workload]:
 
 
 def format_of_name(path: Path) -> str | None:
-    """Return the format that the extension of `path` means; None if it means none."""
+    """Return the format of the extension of `path`; None if it is not specific to a format."""
     inner = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     return _FORMAT_OF_SUFFIX.get(inner.suffix.lower())
 
@@ -93,7 +93,7 @@ def _detect_format(path: Path) -> str:
 
 
 def _detect_format_by_content(path: Path) -> str | None:
-    """Detect a format without an extension of its own; None if it is another one.
+    """Detect a format that has no extension of its own; return None for all other formats.
 
     These are sacct's lists, pod lists, audit logs, and the traces of Alibaba and Google. Some have the extension of
     another format, .json or .csv.
@@ -117,7 +117,7 @@ def _detect_format_by_content(path: Path) -> str | None:
 
 
 def _detect_cloud_format(first: str) -> str | None:
-    """Detect an Alibaba or Google trace by its first line. Import their readers only if the line can be theirs."""
+    """Detect an Alibaba or Google trace by its first line. Import their readers only if the line can belong to one."""
     if "," not in first or (first.startswith("{") and '"collection_id"' not in first):
         return None
     from batkube.workloads.formats.traces.alibaba import is_alibaba

@@ -15,7 +15,7 @@ from batkube.workloads.run_times import run_time
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The distribution of some values."""
+    """The distribution of some values. The fields are keys of `batkube workload show --json`."""
 
     least: float
     mean: float

@@ -67,15 +67,17 @@ def write_workload(
     The format is one of `WRITABLE_FORMATS`; by default, the extension determines it. An existing file is only replaced
     with `force`, and atomically: after an error, the old file is unchanged.
     """
-    chosen = format or format_of_name(path)
-    if chosen not in _WRITERS:
+    selected = format or format_of_name(path)
+    if selected not in _WRITERS:
         raise InputError(path, problem="has no extension of a writable format", remedy=f"formats: {_FORMATS_TEXT}")
     if path.is_dir():
         raise InputError(path, problem="is a directory", remedy="name a file in it")
     if path.exists() and not force:
         raise InputError(path, problem="already exists", remedy="choose another name, or replace it with --force")
-    _write_atomically(path, _WRITERS[chosen](workload))
-    counted = [(note, sum(map(has, workload.jobs))) for note, has in _LOSS_CHECKS[chosen]]
+    if not path.parent.is_dir():
+        raise InputError(path, problem=f"the folder {path.parent} does not exist", remedy="create it first")
+    _write_atomically(path, _WRITERS[selected](workload))
+    counted = [(note, sum(map(is_affected, workload.jobs))) for note, is_affected in _LOSS_CHECKS[selected]]
     return [(note, count) for note, count in counted if count]
 
 
@@ -89,7 +91,8 @@ def _write_atomically(path: Path, chunks: Iterable[str]) -> None:
             else:
                 _write_chunks(raw, chunks)
     except OSError as error:
-        raise InputError(path, problem=f"cannot be written ({error.strerror})") from None
+        remedy = f"check the permissions and the free space of {path.parent}"
+        raise InputError(path, problem=f"cannot be written: {error.strerror}", remedy=remedy) from None
 
 
 def _write_chunks(stream: BinaryIO, chunks: Iterable[str]) -> None:

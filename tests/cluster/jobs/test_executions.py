@@ -15,7 +15,7 @@ def an_execution(name: str, size: int) -> JobExecution:
     return JobExecution(job, [Key(f"default/{name}-{rank}") for rank in range(size)], (), Instant(0), PastAttempts())
 
 
-def test_the_pods_of_one_whole_gang_are_one_group() -> None:
+def test_all_pods_of_a_gang_are_one_group() -> None:
     executions, execution = JobExecutions(), an_execution("a", 3)
     executions.add(execution)
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import pytest
-from tests.controllers.conftest import Cluster
-
-from batkube.controllers.apps import rollout_plan as plan
-from batkube.controllers.framework.int_or_percent import scaled_value
+from tests.simulated_cluster import Cluster
 
 WEB = "default/web"
 
@@ -96,12 +92,12 @@ def test_rolling_back_by_template_reuses_the_old_replica_set(world: Cluster) -> 
     world.run(2)
     assert images(world) == ["app:1"] * 3
     assert len(world.store.all("replicasets.apps")) == 2
-    back = next(one for one in world.store.all("replicasets.apps").values() if one["spec"]["replicas"])
-    assert back["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "3"
-    assert back["metadata"]["annotations"]["deployment.kubernetes.io/revision-history"] == "1"
+    restored = next(one for one in world.store.all("replicasets.apps").values() if one["spec"]["replicas"])
+    assert restored["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "3"
+    assert restored["metadata"]["annotations"]["deployment.kubernetes.io/revision-history"] == "1"
 
 
-def test_the_old_rollback_annotation_still_works(world: Cluster) -> None:
+def test_the_deprecated_rollback_annotation_restores_a_revision(world: Cluster) -> None:
     world.create("deployments.apps", world.deployment())
     world.run(1)
     set_image(world, "app:2")
@@ -127,7 +123,7 @@ def test_recreate_waits_until_the_old_pods_are_deleted(world: Cluster) -> None:
     assert images(world) == ["app:2"] * 3
 
 
-def test_scaling_creates_no_replica_set_and_is_reported(world: Cluster) -> None:
+def test_scaling_creates_no_replica_set_and_records_events(world: Cluster) -> None:
     world.create("deployments.apps", world.deployment(replicas=2))
     world.run(1)
     world.change("deployments.apps", WEB, replicas=5)
@@ -144,7 +140,7 @@ def test_scaling_creates_no_replica_set_and_is_reported(world: Cluster) -> None:
     ]
 
 
-def test_a_paused_deployment_does_not_roll_until_it_is_resumed(world: Cluster) -> None:
+def test_a_paused_deployment_is_not_rolled_out_until_it_is_resumed(world: Cluster) -> None:
     world.create("deployments.apps", world.deployment())
     world.run(1)
     world.change("deployments.apps", WEB, paused=True)
@@ -169,29 +165,10 @@ def test_a_rollout_that_cannot_proceed_times_out(world: Cluster) -> None:
     assert late["message"].endswith("has timed out progressing.")
 
 
-def test_the_history_of_revisions_is_limited(world: Cluster) -> None:
+def test_old_revisions_beyond_the_history_limit_are_deleted(world: Cluster) -> None:
     world.create("deployments.apps", world.deployment(revisionHistoryLimit=1))
     for number in range(2, 5):
         world.run(2)
         set_image(world, f"app:{number}")
     world.run(3)
     assert sorted(sizes(world)) == ["app:3", "app:4"]
-
-
-@pytest.mark.parametrize(("value", "up", "down"), [(3, 3, 3), ("25%", 3, 2), ("100%", 10, 10), ("0%", 0, 0)])
-def test_a_percentage_is_rounded_up_or_down(value: int | str, up: int, down: int) -> None:
-    assert scaled_value(value, 10, round_up=True) == up
-    assert scaled_value(value, 10, round_up=False) == down
-
-
-def test_scaling_during_a_rollout_keeps_the_proportions(world: Cluster) -> None:
-    def one(name: str, count: int) -> dict[str, Any]:
-        annotations = {plan.MAX_REPLICAS: "13", plan.DESIRED_REPLICAS: "10"}
-        metadata = {"name": name, "creationTimestamp": "2000-01-01T00:00:00Z", "annotations": annotations}
-        return {"metadata": metadata, "spec": {"replicas": count}, "status": {}}
-
-    deployment = world.deployment(replicas=20)
-    deployment["spec"]["strategy"]["rollingUpdate"] = {"maxSurge": 3, "maxUnavailable": 2}
-    changed = plan.proportional_replicas(deployment, [one("a", 8), one("b", 5)])
-    assert {each["metadata"]["name"]: count for each, count in changed} == {"a": 14, "b": 9}
-    assert sum(count for _, count in changed) == 23

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.controllers.conftest import Cluster
+from tests.simulated_cluster import Cluster
 
 
 def replica_set(world: Cluster, replicas: int, **spec: object) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def test_a_deleted_pod_is_replaced(world: Cluster) -> None:
     assert first not in [pod["metadata"]["name"] for pod in world.pods()]
 
 
-def test_scaling_down_deletes_pods_that_do_not_run_first(world: Cluster) -> None:
+def test_scaling_down_deletes_pending_pods_first(world: Cluster) -> None:
     world.create("replicasets.apps", replica_set(world, 16))
     world.run(1)
     world.change("replicasets.apps", "default/web", replicas=18)
@@ -62,7 +62,7 @@ def test_scaling_down_deletes_pods_that_do_not_run_first(world: Cluster) -> None
     assert {message.rpartition(" ")[2] for message in world.events("SuccessfulDelete")} == pending
 
 
-def test_of_running_pods_those_with_the_lowest_deletion_cost_are_deleted_first(world: Cluster) -> None:
+def test_running_pods_with_the_lowest_deletion_cost_are_deleted_first(world: Cluster) -> None:
     world.create("replicasets.apps", replica_set(world, 3))
     world.run(1)
     cheap = world.pods()[1]
@@ -144,3 +144,14 @@ def test_a_name_in_the_template_is_ignored(world: Cluster) -> None:
     world.run(1)
     assert len(world.pods("Running")) == 2
     assert all(pod["metadata"]["name"].startswith("web-") for pod in world.pods())
+
+
+def test_other_requests_are_answered_between_the_creations_of_pods(world: Cluster) -> None:
+    """A reconciliation stops when its turn is over, and the next one creates the other pods."""
+    world.world.agenda.start_turn = lambda: lambda: True
+    before = world.loop.executed
+    world.create("deployments.apps", world.deployment(replicas=16))
+    world.run(1)
+
+    assert len(world.pods("Running")) == 16
+    assert world.loop.executed - before > 2 * 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.controllers.conftest import Cluster
+from tests.simulated_cluster import Cluster
 
 from batkube.kernel.instants import seconds
 from batkube.workloads.container_rules.rules import ContainerRule
@@ -27,7 +27,7 @@ def autoscaler(name: str = "web", target: str = "web", **spec: object) -> dict[s
 
 
 def cluster(*objects: dict[str, Any]) -> Cluster:
-    """Return a cluster with busy containers, a Deployment of two replicas and the given objects."""
+    """Return a cluster with busy containers, a Deployment of two replicas and these autoscalers."""
     world = Cluster("4x4,16Gi", rules=[ContainerRule("rules.yaml: [0]", image="app", cpu=BUSY)])
     world.create("deployments.apps", world.deployment(replicas=2))
     for one in objects:
@@ -54,7 +54,7 @@ def test_a_target_scales_up_under_load_and_down_five_minutes_later() -> None:
     world.run(14)
     assert size(world) == 2
     world.run(3)
-    assert size(world) == 4, "80 % of what is requested, where 50 % is aimed at"
+    assert size(world) == 4, "usage is 80 % of the requests, the target is 50 %"
     world.run(30)
     assert size(world) == 6
     assert conditions(world)["ScalingLimited"] == ("True", "TooManyReplicas")
@@ -66,11 +66,11 @@ def test_a_target_scales_up_under_load_and_down_five_minutes_later() -> None:
     assert size(world) == 6
     assert conditions(world)["AbleToScale"] == ("True", "ScaleDownStabilized")
     world.run(330)
-    assert size(world) == 2, "10 % of six pods, where 50 % is aimed at"
+    assert size(world) == 2, "usage is 10 % of the requests of six pods, the target is 50 %"
     assert world.events("SuccessfulRescale")[-1] == "New size: 2; reason: All metrics below target"
 
 
-def test_a_shared_load_is_met_by_enough_pods() -> None:
+def test_a_shared_load_is_distributed_over_enough_pods() -> None:
     """The load is two cores, five after ten minutes, one after half an hour; the target is half a core per pod."""
     load = UsageCurve(
         ((seconds(0), 2000), (seconds(600), 2000), (seconds(600), 5000), (seconds(1800), 5000), (seconds(1800), 1000))
@@ -120,10 +120,10 @@ def test_an_unavailable_metric_is_reported_and_changes_nothing(spec: dict[str, A
     assert size(world) == 2
 
 
-def test_two_autoscalers_of_the_same_pods_do_nothing() -> None:
+def test_two_autoscalers_of_the_same_pods_are_ambiguous() -> None:
     world = cluster(autoscaler(), autoscaler("twin"))
     world.run(100)
-    assert size(world) == 4, "the first acted before it could know of the second"
+    assert size(world) == 4, "the first one scaled before the second one was reconciled"
     for name in ("web", "twin"):
         assert conditions(world, name)["ScalingActive"] == ("False", "AmbiguousSelector")
     assert "are controlled by multiple HPAs: [{twin default} {web default}]" in world.events("AmbiguousSelector")[0]

@@ -1,4 +1,4 @@
-"""The replica calculator: cases of Kubernetes' own tests."""
+"""The replica calculator: cases of Kubernetes' own tests (pkg/controller/podautoscaler/replica_calculator_test.go)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ USE = PodUsage(World(Streams(0)).store, ContainerRules((), Streams(0)))
 HALF = Target("cpu", "", 50, None)
 
 
-def pod(name: str, used: str | None, request: str = "1", phase: str = "Running", ready_for_s: int = LONG_AGO) -> Any:  # noqa: ANN401 - any JSON
+def pod(name: str, usage: str | None, request: str = "1", phase: str = "Running", ready_for_s: int = LONG_AGO) -> Any:  # noqa: ANN401 - any JSON
     """Return a pod with this CPU usage; None for a pod without metrics."""
     since = rfc3339(Instant(NOW - seconds(ready_for_s)))
     ready = {"type": "Ready", "status": "True" if phase == "Running" else "False", "lastTransitionTime": since}
-    state = {} if used is None else {"running": {"startedAt": since}}
+    state = {} if usage is None else {"running": {"startedAt": since}}
     return {
-        "metadata": {"name": name, "annotations": {} if used is None else {"batkube.io/cpu-usage": used}},
+        "metadata": {"name": name, "annotations": {} if usage is None else {"batkube.io/cpu-usage": usage}},
         "spec": {"nodeName": "n", "containers": [{"name": "c", "resources": {"requests": {"cpu": request}}}]},
         "status": {
             "phase": phase,
@@ -44,7 +44,7 @@ def pod(name: str, used: str | None, request: str = "1", phase: str = "Running",
         ([pod("a", "550m"), pod("b", "550m")], HALF, 2, 55),
         ([pod("a", "560m"), pod("b", "560m")], HALF, 3, 56),
         ([pod("a", "100m"), pod("b", "100m")], HALF, 1, 10),
-        # When scaling up, a pod that is not ready counts as using nothing …
+        # When scaling up, a pod that is not ready is assumed to use nothing …
         ([pod("a", "1"), pod("b", "1"), pod("c", None, phase="Pending")], HALF, 4, 100),
         ([pod("a", "600m"), pod("b", "600m"), pod("c", None, phase="Pending")], HALF, 3, 60),
         # … and when scaling down it does not count.
@@ -61,11 +61,11 @@ def pod(name: str, used: str | None, request: str = "1", phase: str = "Running",
         ([pod("a", "250m"), pod("b", "350m")], Target("cpu", "", None, 100), 6, None),
     ],
 )
-def test_replicas_bring_the_average_to_the_target(
+def test_proposed_replicas_bring_the_average_to_the_target(
     pods: list[Any], target: Target, replicas: int, percent: int | None
 ) -> None:
-    asked = calculate_replicas(target, pods, USE, len(pods), NOW)
-    assert (asked.replicas, asked.utilisation_percent) == (replicas, percent)
+    proposal = calculate_replicas(target, pods, USE, len(pods), NOW)
+    assert (proposal.replicas, proposal.utilisation_percent) == (replicas, percent)
 
 
 @pytest.mark.parametrize(

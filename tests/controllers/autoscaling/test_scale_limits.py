@@ -29,7 +29,7 @@ def behaviour(up: dict[str, Any] | None = None, down: dict[str, Any] | None = No
 
 
 @pytest.mark.parametrize(
-    ("size", "wanted", "replicas", "reason"),
+    ("size", "desired", "replicas", "reason"),
     [
         (10, 12, 12, "DesiredWithinRange"),
         (10, 50, 20, "ScaleUpLimit"),
@@ -38,8 +38,8 @@ def behaviour(up: dict[str, Any] | None = None, down: dict[str, Any] | None = No
         (10, 1, 10, "DesiredWithinRange"),
     ],
 )
-def test_the_default_limit_is_double_the_size_or_four(size: int, wanted: int, replicas: int, reason: str) -> None:
-    step = ScaleHistory(size, at(0)).next_step(size, wanted, BOUNDS, None, at(15))
+def test_the_default_limit_is_double_the_size_or_four(size: int, desired: int, replicas: int, reason: str) -> None:
+    step = ScaleHistory(size, at(0)).next_step(size, desired, BOUNDS, None, at(15))
     assert (step.replicas, step.scaling_limited[0]) == (replicas, reason)
     assert step.is_limited == (reason != "DesiredWithinRange")
 
@@ -65,7 +65,7 @@ def test_a_policy_limits_pods_per_minute() -> None:
 
 
 @pytest.mark.parametrize(("choice", "replicas"), [("Max", 5), ("Min", 9), ("Disabled", 10)])
-def test_the_select_policy_takes_the_largest_or_smallest_change(choice: str, replicas: int) -> None:
+def test_the_select_policy_selects_the_largest_or_smallest_change(choice: str, replicas: int) -> None:
     policies = [
         {"type": "Percent", "value": 50, "periodSeconds": 60},
         {"type": "Pods", "value": 1, "periodSeconds": 60},
@@ -85,11 +85,11 @@ def test_a_scale_up_window_applies_the_lowest_recommendation() -> None:
 
 
 @given(st.integers(1, 120), st.lists(st.integers(0, 500), min_size=1, max_size=40), st.booleans())
-def test_the_size_stays_within_its_bounds(size: int, wishes: list[int], has_rules: bool) -> None:
+def test_the_size_stays_within_its_bounds(size: int, recommendations: list[int], has_rules: bool) -> None:
     size = min(max(size, BOUNDS.min_replicas), BOUNDS.max_replicas)
     history = ScaleHistory(size, at(0))
-    for number, wanted in enumerate(wishes, start=1):
-        step = history.next_step(size, wanted, BOUNDS, behaviour() if has_rules else None, at(15 * number))
+    for number, desired in enumerate(recommendations, start=1):
+        step = history.next_step(size, desired, BOUNDS, behaviour() if has_rules else None, at(15 * number))
         assert BOUNDS.min_replicas <= step.replicas <= BOUNDS.max_replicas
         assert step.replicas <= max(2 * size, 4)
         if step.replicas != size:

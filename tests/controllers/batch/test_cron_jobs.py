@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.controllers.conftest import Cluster
+from tests.simulated_cluster import Cluster
 
 from batkube.cluster.store import Key
 from batkube.kernel.instants import instant_of, seconds
@@ -42,9 +42,9 @@ def jobs(world: Cluster) -> list[str]:
 def test_a_job_is_created_at_each_scheduled_time(world: Cluster) -> None:
     world.create("cronjobs.batch", cron_job(world))
     world.run(125)
-    made = world.store.all("jobs.batch").values()
-    assert len(made) == 2
-    first = next(iter(made))
+    created = world.store.all("jobs.batch").values()
+    assert len(created) == 2
+    first = next(iter(created))
     at = first["metadata"]["annotations"]["batch.kubernetes.io/cronjob-scheduled-timestamp"]
     assert at.endswith(":00Z")
     assert first["metadata"]["labels"] == {"from": "tick"}
@@ -90,7 +90,7 @@ def test_a_resumed_cron_job_starts_only_the_latest_missed_job(world: Cluster) ->
 
 
 @pytest.mark.parametrize("schedule", ["1,,2 * * * *", "@every 1µs", "@every -1h"])
-def test_a_valid_schedule_is_followed(world: Cluster, schedule: str) -> None:
+def test_a_valid_schedule_creates_jobs(world: Cluster, schedule: str) -> None:
     world.create("cronjobs.batch", cron_job(world, schedule=schedule))
     world.run(3600)
     assert jobs(world)
@@ -115,7 +115,7 @@ def test_a_schedule_without_dates_is_reported_in_an_event(world: Cluster) -> Non
 
 
 def events(world: Cluster) -> list[str]:
-    recorded = world.store.all("events").values()
+    all_events = world.store.all("events").values()
     return [
-        f"{event['reason']}: {event['message']}" for event in recorded if event["involvedObject"]["kind"] == "CronJob"
+        f"{event['reason']}: {event['message']}" for event in all_events if event["involvedObject"]["kind"] == "CronJob"
     ]

@@ -1,23 +1,17 @@
-"""Jobs complete, fail, retry, back off, index, suspend and expire like those of the real controller."""
+"""Jobs complete, fail, retry, back off, suspend and expire (Kubernetes: pkg/controller/job)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from tests.controllers.conftest import Cluster
-
-from batkube.controllers.batch.completion_indexes import first_missing, format_indexes, parse_indexes
-from batkube.kernel.intervals import mask_of, members
+from tests.simulated_cluster import Cluster
 
 WORK = "default/work"
 
 
 def status(world: Cluster) -> dict[str, Any]:
-    found: dict[str, Any] = world.get("jobs.batch", WORK)["status"]
-    return found
+    result: dict[str, Any] = world.get("jobs.batch", WORK)["status"]
+    return result
 
 
 def conditions(world: Cluster) -> list[tuple[str, str]]:
@@ -65,7 +59,7 @@ def test_failures_are_retried_with_back_off_until_the_limit(world: Cluster) -> N
     assert "completionTime" not in status(world)
 
 
-def test_an_indexed_job_gives_each_pod_its_index(world: Cluster) -> None:
+def test_each_pod_of_an_indexed_job_has_its_index(world: Cluster) -> None:
     world.create("jobs.batch", world.job(completionMode="Indexed", completions=4, parallelism=4))
     world.run(1)
     label = "batch.kubernetes.io/job-completion-index"
@@ -87,18 +81,18 @@ def test_with_a_limit_per_index_other_indexes_continue(world: Cluster) -> None:
     )
     world.create("jobs.batch", job)
     world.run(1)
-    doomed = next(
+    failing = next(
         pod for pod in world.pods() if pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] == "0"
     )
-    fail(world, doomed)
+    fail(world, failing)
     world.run(15)
-    again = [
+    replacements = [
         pod
         for pod in world.pods()
         if pod["metadata"]["annotations"].get("batch.kubernetes.io/job-index-failure-count") == "1"
     ]
-    assert len(again) == 1
-    fail(world, again[0])
+    assert len(replacements) == 1
+    fail(world, replacements[0])
     world.run(60)
     assert status(world)["failedIndexes"] == "0"
     assert status(world)["completedIndexes"] == "1"
@@ -154,7 +148,7 @@ def test_a_success_policy_ends_the_job_early(world: Cluster) -> None:
     assert status(world)["completedIndexes"] == "0"
 
 
-def test_a_job_without_completions_is_done_when_one_pod_succeeded_and_none_runs(world: Cluster) -> None:
+def test_a_job_without_completions_completes_when_one_pod_succeeded_and_none_runs(world: Cluster) -> None:
     job = world.job(parallelism=2)
     del job["spec"]["completions"]
     world.create("jobs.batch", job)
@@ -163,7 +157,7 @@ def test_a_job_without_completions_is_done_when_one_pod_succeeded_and_none_runs(
     assert conditions(world)[-1][0] == "Complete"
 
 
-def test_past_its_deadline_a_job_fails_and_its_pods_are_deleted(world: Cluster) -> None:
+def test_a_job_past_its_deadline_fails_and_its_pods_are_deleted(world: Cluster) -> None:
     world.create("jobs.batch", world.job(annotations={"batkube.io/duration": "1h"}, activeDeadlineSeconds=20))
     world.run(30)
     assert conditions(world) == [("FailureTarget", "DeadlineExceeded"), ("Failed", "DeadlineExceeded")]
@@ -221,20 +215,3 @@ def test_a_lower_parallelism_deletes_pods(world: Cluster) -> None:
     assert len(world.pods("Running")) == 1
     assert status(world)["active"] == 1
     assert status(world).get("failed", 0) == 0
-
-
-@given(st.frozensets(st.integers(0, 40)))
-def test_the_text_of_indexes_round_trips(indexes: frozenset[int]) -> None:
-    mask = mask_of(sorted(indexes))
-    assert parse_indexes(format_indexes(mask), 41) == mask
-    assert list(members(mask)) == sorted(indexes)
-
-
-@pytest.mark.parametrize(("indexes", "text"), [([0, 1], "0,1"), ([1, 3, 4, 5, 7], "1,3-5,7"), ([], "")])
-def test_indexes_are_formatted_as_the_real_controller_does(indexes: list[int], text: str) -> None:
-    assert format_indexes(mask_of(indexes)) == text
-
-
-def test_the_lowest_missing_indexes_are_used() -> None:
-    assert first_missing(mask_of([0, 2]), 2, 5) == [1, 3]
-    assert first_missing(mask_of([0, 2]), 9, 5) == [1, 3, 4]

@@ -1,10 +1,10 @@
-"""Garbage collection: background, foreground, orphan, and owners that never existed."""
+"""Garbage collection: background, foreground and orphan deletion, and nonexistent owners."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.controllers.conftest import Cluster
+from tests.simulated_cluster import Cluster
 
 from batkube.cluster.object_meta import controller_reference
 
@@ -17,20 +17,20 @@ def config_map(name: str, *owners: dict[str, Any], blocks: bool = True) -> dict[
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {}}
 
 
-def make(world: Cluster, name: str, *owners: str, blocks: bool = True) -> None:
-    found = [world.get("configmaps", f"default/{owner}") for owner in owners]
-    world.create("configmaps", config_map(name, *found, blocks=blocks))
+def create_config_map(world: Cluster, name: str, *owners: str, blocks: bool = True) -> None:
+    owner_objects = [world.get("configmaps", f"default/{owner}") for owner in owners]
+    world.create("configmaps", config_map(name, *owner_objects, blocks=blocks))
 
 
 def names(world: Cluster) -> list[str]:
-    every = [one["metadata"]["name"] for one in world.store.all("configmaps").values()]
-    return [name for name in every if name != "kube-root-ca.crt"]
+    all_names = [one["metadata"]["name"] for one in world.store.all("configmaps").values()]
+    return [name for name in all_names if name != "kube-root-ca.crt"]
 
 
 def test_in_background_deletion_the_owner_is_deleted_first(world: Cluster) -> None:
-    make(world, "owner")
-    make(world, "child", "owner")
-    make(world, "grandchild", "child")
+    create_config_map(world, "owner")
+    create_config_map(world, "child", "owner")
+    create_config_map(world, "grandchild", "child")
     world.delete("configmaps", "default/owner")
     assert names(world) == ["child", "grandchild"]
     world.run(1)
@@ -38,26 +38,29 @@ def test_in_background_deletion_the_owner_is_deleted_first(world: Cluster) -> No
 
 
 def test_in_foreground_deletion_the_owner_waits_for_blocking_dependents(world: Cluster) -> None:
-    make(world, "owner")
-    make(world, "child", "owner")
-    make(world, "careless", "owner", blocks=False)
+    create_config_map(world, "owner")
+    create_config_map(world, "child", "owner")
+    create_config_map(world, "not-blocking", "owner", blocks=False)
     child = world.get("configmaps", "default/child")
-    held = {**child, "metadata": {**child["metadata"], "finalizers": ["example.com/hold"]}}
-    world.api.update("configmaps", held, world.now)
+    protected = {**child, "metadata": {**child["metadata"], "finalizers": ["example.com/protect"]}}
+    world.api.update("configmaps", protected, world.now)
     world.delete("configmaps", "default/owner", propagation="Foreground")
     world.run(1)
     assert "owner" in names(world)
     assert "deletionTimestamp" in world.get("configmaps", "default/child")["metadata"]
     child = world.get("configmaps", "default/child")
-    free = {**child, "metadata": {name: value for name, value in child["metadata"].items() if name != "finalizers"}}
-    world.api.update("configmaps", free, world.now)
+    unlocked = {
+        **child,
+        "metadata": {name: value for name, value in child["metadata"].items() if name != "finalizers"},
+    }
+    world.api.update("configmaps", unlocked, world.now)
     world.run(1)
     assert names(world) == []
 
 
 def test_orphaned_dependents_lose_their_owner_and_stay(world: Cluster) -> None:
-    make(world, "owner")
-    make(world, "child", "owner")
+    create_config_map(world, "owner")
+    create_config_map(world, "child", "owner")
     world.delete("configmaps", "default/owner", propagation="Orphan")
     world.run(1)
     assert names(world) == ["child"]
@@ -65,9 +68,9 @@ def test_orphaned_dependents_lose_their_owner_and_stay(world: Cluster) -> None:
 
 
 def test_an_object_with_one_existing_owner_stays_and_drops_other_references(world: Cluster) -> None:
-    make(world, "one")
-    make(world, "other")
-    make(world, "child", "one", "other")
+    create_config_map(world, "one")
+    create_config_map(world, "other")
+    create_config_map(world, "child", "one", "other")
     world.delete("configmaps", "default/one")
     world.run(1)
     (reference,) = world.get("configmaps", "default/child")["metadata"]["ownerReferences"]

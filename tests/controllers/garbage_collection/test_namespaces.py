@@ -1,11 +1,11 @@
-"""Deleted namespaces are emptied, and new ones get their service account."""
+"""Deleted namespaces are emptied, and new ones get a service account and the CA certificate."""
 
 from __future__ import annotations
 
 import gc
 import tracemalloc
 
-from tests.controllers.conftest import Cluster
+from tests.simulated_cluster import Cluster
 
 
 def create_namespace(world: Cluster, name: str) -> None:
@@ -31,7 +31,7 @@ def test_the_default_account_of_a_namespace_is_created_and_recreated(world: Clus
 def test_a_namespace_is_deleted_when_empty_and_reports_its_remaining_content(world: Cluster) -> None:
     create_namespace(world, "lab")
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "lab"}}
-    config["metadata"] = {**config["metadata"], "finalizers": ["example.com/held"]}
+    config["metadata"] = {**config["metadata"], "finalizers": ["example.com/protect"]}
     world.create("configmaps", config)
     world.delete("namespaces", "lab")
     world.run(6)
@@ -48,9 +48,9 @@ def test_a_namespace_is_deleted_when_empty_and_reports_its_remaining_content(wor
 
 def remove_finalizers(world: Cluster, storage: str, key: str) -> None:
     """Remove the finalizers of an object that is being deleted."""
-    held = world.get(storage, key)
-    metadata = {name: value for name, value in held["metadata"].items() if name != "finalizers"}
-    world.api.update(storage, {**held, "metadata": {**metadata, "deletionGracePeriodSeconds": 0}}, world.now)
+    obj = world.get(storage, key)
+    metadata = {name: value for name, value in obj["metadata"].items() if name != "finalizers"}
+    world.api.update(storage, {**obj, "metadata": {**metadata, "deletionGracePeriodSeconds": 0}}, world.now)
     world.run(1)
 
 
@@ -62,29 +62,10 @@ def test_every_namespace_contains_the_ca_certificate(world: Cluster) -> None:
     assert world.get("configmaps", "lab/kube-root-ca.crt")["data"] == {"ca.crt": "the authority"}
 
 
-def test_quota_usage_decreases_when_objects_are_deleted(world: Cluster) -> None:
-    quota = {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "few", "namespace": "default"},
-        "spec": {"hard": {"pods": "5"}},
-    }
-    world.create("pods", world.pod("short", {"batkube.io/duration": "10s"}, restart="Never"))
-    world.create("pods", world.pod("long"))
-    world.create("resourcequotas", quota)
-    world.run(1)
-    assert world.get("resourcequotas", "default/few")["status"] == {"hard": {"pods": "5"}, "used": {"pods": "2"}}
-    world.run(15)
-    assert world.get("resourcequotas", "default/few")["status"]["used"] == {"pods": "1"}
-    world.delete("pods", "default/long")
-    world.run(1)
-    assert world.get("resourcequotas", "default/few")["status"]["used"] == {"pods": "0"}
-
-
 def test_pods_are_deleted_before_other_objects(world: Cluster) -> None:
     create_namespace(world, "lab")
     pod = world.pod("p")
-    pod["metadata"] |= {"namespace": "lab", "finalizers": ["example.com/held"]}
+    pod["metadata"] |= {"namespace": "lab", "finalizers": ["example.com/protect"]}
     world.create("pods", pod)
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "lab"}}
     world.create("configmaps", config)
@@ -139,20 +120,20 @@ def test_a_namespace_that_is_recreated_at_once_stays(world: Cluster) -> None:
     world.delete("namespaces", "lab")
     while "lab" in world.store.all("namespaces"):
         world.run(0.001)
-    again = {
+    namespace = {
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {"name": "lab"},
         "spec": {"finalizers": ["kubernetes"]},
     }
-    world.create("namespaces", again)
+    world.create("namespaces", namespace)
     world.create("configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "lab"}})
     world.run(60)
     assert world.get("configmaps", "lab/c")
     assert "deletionTimestamp" not in world.get("namespaces", "lab")["metadata"]
 
 
-def test_deleted_namespaces_use_no_memory(world: Cluster) -> None:
+def test_deleted_namespaces_leave_no_memory_allocated(world: Cluster) -> None:
     def create_and_delete(first: int, count: int) -> None:
         for number in range(first, first + count):
             create_namespace(world, f"lab-{number}")
@@ -170,8 +151,8 @@ def test_deleted_namespaces_use_no_memory(world: Cluster) -> None:
     try:
         create_and_delete(10, 20)
         gc.collect()
-        grown, _ = tracemalloc.get_traced_memory()
+        growth_bytes, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
 
-    assert grown < 30_000
+    assert growth_bytes < 30_000

@@ -22,14 +22,14 @@ def nodes(ready: int, lost: int, zone: str = "a") -> list[KubeObject]:
     ]
 
 
-def eviction_times(pace: EvictionRateLimiter, there: list[KubeObject], count: int = 3) -> list[float | None]:
+def eviction_times(limiter: EvictionRateLimiter, zone_nodes: list[KubeObject], count: int = 3) -> list[float | None]:
     """Return after how many seconds the next nodes in the last node's zone may be evicted."""
     instants: list[float | None] = []
     for _ in range(count):
-        turn = pace.next_eviction_at(there[-1])
-        instants.append(None if turn is None else (turn - NOW) / 1e9)
-        if turn is not None:
-            pace.record_eviction(there[-1], turn)
+        instant = limiter.next_eviction_at(zone_nodes[-1])
+        instants.append(None if instant is None else (instant - NOW) / 1e9)
+        if instant is not None:
+            limiter.record_eviction(zone_nodes[-1], instant)
     return instants
 
 
@@ -37,44 +37,44 @@ def eviction_times(pace: EvictionRateLimiter, there: list[KubeObject], count: in
     ("ready", "lost", "expected"),
     [
         (9, 1, [0, 10, 20]),
-        (1, 2, [0, 10, 20]),  # two are never too many
+        (1, 2, [0, 10, 20]),  # two failed nodes never count as too many
         (5, 5, [0, 10, 20]),
-        (4, 5, [None, None, None]),  # 55 of a hundred are
-        (22, 29, [0, 100, 200]),  # of more than fifty, one in a hundred seconds
+        (4, 5, [None, None, None]),  # more than 55 % count as too many
+        (22, 29, [0, 100, 200]),  # in a zone of more than fifty nodes, the rate is a tenth
         (22, 28, [None, None, None]),
     ],
 )
 def test_evictions_in_a_zone_slow_down_or_stop_when_too_many_nodes_fail(
     ready: int, lost: int, expected: list[float | None]
 ) -> None:
-    pace, there = EvictionRateLimiter(NOW), nodes(ready, lost)
-    pace.update(there, NOW)
+    limiter, zone_nodes = EvictionRateLimiter(NOW), nodes(ready, lost)
+    limiter.update(zone_nodes, NOW)
 
-    assert eviction_times(pace, there) == expected
+    assert eviction_times(limiter, zone_nodes) == expected
 
 
 def test_a_failed_zone_is_evicted_unless_all_zones_failed() -> None:
-    pace, lost = EvictionRateLimiter(NOW), nodes(0, 5)
-    pace.update([*nodes(1, 3, "b"), *lost], NOW)
-    assert (pace.is_fully_disrupted, eviction_times(pace, lost)) == (False, [0, 10, 20])
+    limiter, lost = EvictionRateLimiter(NOW), nodes(0, 5)
+    limiter.update([*nodes(1, 3, "b"), *lost], NOW)
+    assert (limiter.is_fully_disrupted, eviction_times(limiter, lost)) == (False, [0, 10, 20])
 
-    pace.update([*nodes(0, 4, "b"), *lost], NOW)
-    assert (pace.is_fully_disrupted, eviction_times(pace, lost)) == (True, [None, None, None])
+    limiter.update([*nodes(0, 4, "b"), *lost], NOW)
+    assert (limiter.is_fully_disrupted, eviction_times(limiter, lost)) == (True, [None, None, None])
 
 
 def test_after_a_stop_the_first_eviction_waits_for_its_interval() -> None:
-    pace = EvictionRateLimiter(NOW)
-    pace.update(nodes(1, 4), NOW)
-    pace.update(nodes(4, 1), NOW)
+    limiter = EvictionRateLimiter(NOW)
+    limiter.update(nodes(1, 4), NOW)
+    limiter.update(nodes(4, 1), NOW)
 
-    assert eviction_times(pace, nodes(4, 1)) == [10, 20, 30]
+    assert eviction_times(limiter, nodes(4, 1)) == [10, 20, 30]
 
 
 def test_each_zone_of_each_region_has_its_own_rate() -> None:
-    pace, here, there = EvictionRateLimiter(NOW), nodes(5, 1), nodes(5, 1, "b")
-    pace.update([*here, *there], NOW)
+    limiter, other_nodes, zone_nodes = EvictionRateLimiter(NOW), nodes(5, 1), nodes(5, 1, "b")
+    limiter.update([*other_nodes, *zone_nodes], NOW)
 
-    assert eviction_times(pace, here) == eviction_times(pace, there) == [0, 10, 20]
+    assert eviction_times(limiter, other_nodes) == eviction_times(limiter, zone_nodes) == [0, 10, 20]
     labels = {"topology.kubernetes.io/zone": "a", "topology.kubernetes.io/region": "r"}
-    assert zone_of({"metadata": {"labels": labels}}) != zone_of(here[0])
+    assert zone_of({"metadata": {"labels": labels}}) != zone_of(other_nodes[0])
     assert zone_of({"metadata": {}}) == ""

@@ -18,7 +18,7 @@ from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.quantities import CPU, MEMORY
 from batkube.kernel.streams import Streams
 from batkube.programs.startup.launch import make_server
-from batkube.simulation.preparation.job_forms import JobForm, job_maker_of
+from batkube.simulation.preparation.job_forms import JobForm, job_creator_of
 from batkube.workloads.model import Delay, GangTerms, Job
 
 NOW = Instant(0)
@@ -56,7 +56,7 @@ class Cluster:
             manifests.apply(one)
         self.store, self.client = self.world.store, server.api.client("test")
         job_forms = {"volcano": job_form}
-        self.maker: JobCreator = job_maker_of(self.world, ResourceModel.REQUESTS, self.client, job_forms)
+        self.creator: JobCreator = job_creator_of(self.world, ResourceModel.REQUESTS, self.client, job_forms)
 
     def objects(self, storage: str) -> dict[str, KubeObject]:
         return {key.rpartition("/")[2]: obj for key, obj in self.store.all(storage).items()}
@@ -97,7 +97,7 @@ def test_a_pod_group_has_the_api_of_its_scheduler(version: str) -> None:
     queue = definition("Queue", version, namespaced=False)
     cluster = Cluster(JobForm(SubmissionForm.POD_GROUP, dialect), definition("PodGroup", version), queue)
 
-    cluster.maker.create(a_job(**FULL), NOW, PastAttempts())
+    cluster.creator.create(a_job(**FULL), NOW, PastAttempts())
 
     [group] = cluster.objects(f"podgroups.{dialect.group}").values()
     assert group["apiVersion"] == version
@@ -119,7 +119,7 @@ def test_a_pod_group_has_the_minimum_members_and_resources_of_its_job(version: s
     )
     terms = GangTerms(min_member=2, min_resources=((CPU, 1500), (MEMORY, 1 << 30)))
 
-    cluster.maker.create(a_job(gang=terms), NOW, PastAttempts())
+    cluster.creator.create(a_job(gang=terms), NOW, PastAttempts())
 
     [group] = cluster.objects(f"podgroups.{POD_GROUP_APIS[version].group}").values()
     assert group["spec"]["minMember"] == 2
@@ -131,7 +131,7 @@ def test_a_pod_group_has_the_minimum_members_and_resources_of_its_job(version: s
 def test_all_attributes_of_a_job_are_on_its_pods() -> None:
     cluster = Cluster(JobForm(SubmissionForm.POD_GROUP, COSCHEDULING), definition("PodGroup", COSCHEDULING.api_version))
 
-    cluster.maker.create(a_job(**FULL), NOW, PastAttempts())
+    cluster.creator.create(a_job(**FULL), NOW, PastAttempts())
 
     pod = cluster.objects(POD)["w0-7-0"]
     assert pod["metadata"]["labels"]["batkube.io/user"] == "ann"
@@ -144,23 +144,23 @@ def test_all_attributes_of_a_job_are_on_its_pods() -> None:
 def test_a_pod_group_outlives_an_attempt_and_is_deleted_with_its_job() -> None:
     cluster = Cluster(JobForm(SubmissionForm.POD_GROUP, COSCHEDULING), definition("PodGroup", COSCHEDULING.api_version))
     job = a_job()
-    cluster.maker.create(job, NOW, PastAttempts())
+    cluster.creator.create(job, NOW, PastAttempts())
     [course] = cluster.world.executions.live()
     cluster.world.executions.remove(course)
     cluster.store.delete(POD, course.keys, NOW)
     [before] = cluster.objects("podgroups.scheduling.x-k8s.io").values()
 
-    cluster.maker.create(job, NOW, PastAttempts(attempts=1))
+    cluster.creator.create(job, NOW, PastAttempts(attempts=1))
 
     assert list(cluster.objects("podgroups.scheduling.x-k8s.io").values()) == [before]
-    cluster.maker.clean_up(job, NOW, is_killed=False)
+    cluster.creator.clean_up(job, NOW, is_killed=False)
     assert cluster.objects("podgroups.scheduling.x-k8s.io") == {}
 
 
 def test_an_indexed_job_has_all_pods_at_once_and_is_not_retried() -> None:
     cluster = Cluster(JobForm(SubmissionForm.INDEXED_JOB))
 
-    cluster.maker.create(a_job(**FULL), NOW, PastAttempts())
+    cluster.creator.create(a_job(**FULL), NOW, PastAttempts())
 
     [job] = cluster.objects(JOB).values()
     spec = job["spec"]
@@ -183,8 +183,8 @@ def test_a_job_for_kueue_is_suspended_and_names_a_local_queue_of_the_cluster_que
         "clusterqueues.kueue.x-k8s.io", {"apiVersion": version, "kind": "ClusterQueue", "metadata": metadata}, NOW
     )
 
-    cluster.maker.create(a_job(queue="long"), NOW, PastAttempts())
-    cluster.maker.create(a_job(name="8", queue="long"), NOW, PastAttempts())
+    cluster.creator.create(a_job(queue="long"), NOW, PastAttempts())
+    cluster.creator.create(a_job(name="8", queue="long"), NOW, PastAttempts())
 
     jobs = cluster.objects(JOB)
     assert {job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] for job in jobs.values()} == {"long"}
@@ -198,8 +198,8 @@ def test_a_volcano_job_is_one_task_that_restarts_when_a_pod_is_evicted() -> None
     queue = definition("Queue", VOLCANO.api_version, namespaced=False)
     cluster = Cluster(JobForm(SubmissionForm.VOLCANO_JOB), definition("Job", version), queue)
 
-    cluster.maker.create(a_job(queue="long"), NOW, PastAttempts())
-    cluster.maker.create(a_job(name="8", gang=GangTerms(min_member=2)), NOW, PastAttempts())
+    cluster.creator.create(a_job(queue="long"), NOW, PastAttempts())
+    cluster.creator.create(a_job(name="8", gang=GangTerms(min_member=2)), NOW, PastAttempts())
 
     job, elastic = cluster.objects("jobs.batch.volcano.sh").values()
     [task] = job["spec"]["tasks"]
@@ -212,7 +212,7 @@ def test_a_volcano_job_is_one_task_that_restarts_when_a_pod_is_evicted() -> None
 
 def test_pods_of_a_controller_join_the_execution_of_their_job_by_their_index() -> None:
     cluster = Cluster(JobForm(SubmissionForm.INDEXED_JOB))
-    cluster.maker.create(a_job(), NOW, PastAttempts())
+    cluster.creator.create(a_job(), NOW, PastAttempts())
     [owner] = cluster.objects(JOB).values()
     template = owner["spec"]["template"]
     index = "batch.kubernetes.io/job-completion-index"
@@ -228,14 +228,14 @@ def test_pods_of_a_controller_join_the_execution_of_their_job_by_their_index() -
 def test_pods_created_after_an_abort_join_a_new_execution_with_past_attempts() -> None:
     cluster = Cluster(JobForm(SubmissionForm.INDEXED_JOB))
     job = a_job()
-    cluster.maker.create(job, NOW, PastAttempts())
+    cluster.creator.create(job, NOW, PastAttempts())
     [owner] = cluster.objects(JOB).values()
     cluster.add_pod(owner, owner["spec"]["template"], "w0-7-0-abcde")
     [broken] = cluster.world.executions.live()
 
-    cluster.maker.forget_execution(broken)
+    cluster.creator.forget_execution(broken)
     later = cluster.add_pod(owner, owner["spec"]["template"], "w0-7-0-later")
-    cluster.maker.create(job, NOW, PastAttempts(attempts=1, evictions=1))
+    cluster.creator.create(job, NOW, PastAttempts(attempts=1, evictions=1))
 
     _, course = cluster.world.executions.live()
     assert course.keys[0] == later

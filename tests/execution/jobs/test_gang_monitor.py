@@ -6,13 +6,16 @@ import io
 import json
 from collections.abc import Sequence
 
-from batkube.cluster.decisions import Binding, Eviction, bind, evict
+from batkube.cluster.decisions import Binding, Eviction
 from batkube.cluster.mapping import NODE, POD, ResourceModel, node_of
 from batkube.cluster.object_meta import key_of
 from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.store_client import StoreClient
 from batkube.cluster.world import World
 from batkube.execution.jobs.creators import PodCreator
 from batkube.execution.jobs.gang_monitor import ROLLBACK_TIME, GangMonitor
+from batkube.execution.jobs.job_runtime import JobRuntime
+from batkube.execution.jobs.pod_statuses import PhaseStatuses
 from batkube.execution.jobs.submission import Submission
 from batkube.execution.jobs.workload_jobs import WorkloadJobs
 from batkube.execution.kubelet.kubelets import Kubelets
@@ -58,16 +61,20 @@ class Cluster:
             )
             for name, size in sizes.items()
         ]
-        maker = PodCreator(self.world, ResourceModel.REQUESTS)
-        submission = Submission(self.world, jobs, maker)
-        driver = WorkloadJobs(
+        self.client = client = StoreClient(self.store)
+        creator = PodCreator(self.world, ResourceModel.REQUESTS, client)
+        submission = Submission(self.world, jobs, creator)
+        jobs_controller = WorkloadJobs(
             self.world,
-            maker,
+            client,
+            creator,
             resubmit=submission.resubmit,
             on_outcome=lambda outcome: None,
             on_pods=lambda record: None,
         )
-        Kubelets(self.world, NodeAllocations(self.store), driver)
+        runtime = JobRuntime(self.world, PhaseStatuses(self.world, client))
+        runtime.on_execution_lost = jobs_controller.handle_node_loss
+        Kubelets(self.world, NodeAllocations(self.store), client, [runtime])
         objects = [node_of(machine, ResourceModel.REQUESTS, START) for machine in machines]
         self.store.create(NODE, [key for key, _ in objects], [node for _, node in objects], START)
         self.watch = GangMonitor(
@@ -84,7 +91,7 @@ class Cluster:
     def bind(self, **places: int) -> None:
         """Bind the pods `a_0=3` to the nodes of these numbers."""
         keys = [Key(f"default/w0-{name.replace('_', '-')}") for name in places]
-        bind(self.store, Binding(keys, [f"node-{number}" for number in places.values()]), self.loop.now, in_full=False)
+        self.client.bind(Binding(keys, [f"node-{number}" for number in places.values()]), self.loop.now)
         self.loop.run_until(self.loop.now)
 
     def is_stuck(self) -> bool:
@@ -122,7 +129,7 @@ def test_programs_that_may_evict_get_ten_minutes() -> None:
     assert cluster.is_stuck()
 
 
-def test_where_a_program_may_create_nodes_it_is_recorded_after_ten_minutes_and_ends_nothing() -> None:
+def test_if_a_program_may_create_nodes_a_deadlock_is_noted_after_ten_minutes() -> None:
     cluster = half_and_half(may_grow=True)
 
     assert not cluster.is_stuck()
@@ -154,7 +161,8 @@ def test_an_eviction_ends_a_suspected_deadlock() -> None:
     cluster = half_and_half(has_evictors=True)
     assert not cluster.is_stuck()
 
-    evict(cluster.store, Eviction([Key("default/w0-a-0")]), cluster.loop.now)
+    keys = [Key("default/w0-a-0")]
+    cluster.client.delete_all(POD, keys, cluster.loop.now, decision=Eviction(keys))
     cluster.loop.run_until(LATER)
 
     assert not cluster.is_stuck()
@@ -178,7 +186,7 @@ def test_a_deadlock_is_not_reported_while_a_preempting_job_may_arrive() -> None:
     assert cluster.is_stuck()
 
 
-def test_a_running_job_will_end_and_causes_no_deadlock() -> None:
+def test_a_running_job_causes_no_deadlock() -> None:
     cluster = Cluster(3, {"a": 2, "b": 2, "c": 1})
 
     cluster.bind(a_0=0, b_0=1, c=2)

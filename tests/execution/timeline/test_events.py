@@ -14,11 +14,11 @@ from batkube.execution.timeline.events import ClusterTimeline, TimelineEvent
 from batkube.kernel.errors import InputError
 from batkube.kernel.streams import Streams
 from batkube.platforms.reader import read_platform
-from batkube.workloads.events.entries import EventAction
-from batkube.workloads.events.reader import read_events
+from batkube.workloads.timeline.entries import EventAction
+from batkube.workloads.timeline.reader import read_events
 
 
-def timetable(folder: Path, text: str, platform: str = "4x1") -> ClusterTimeline:
+def timeline_of(folder: Path, text: str, platform: str = "4x1") -> ClusterTimeline:
     (folder / "events.yaml").write_text(text, encoding="utf-8")
     return ClusterTimeline(read_events(folder / "events.yaml"), read_platform(platform))
 
@@ -28,11 +28,11 @@ def summary_of(events: list[TimelineEvent]) -> list[tuple[float, str, str]]:
 
 
 def test_an_event_with_a_duration_is_undone_even_after_the_next_has_begun(tmp_path: Path) -> None:
-    table = timetable(
+    timeline = timeline_of(
         tmp_path, "- {at: 10, every: 10, count: 2, cordon: node-0, for: 5}\n- {at: 12, fail: 1-2, for: 9}"
     )
 
-    assert summary_of(list(table.events(Streams(0)))) == [
+    assert summary_of(list(timeline.events(Streams(0)))) == [
         (10, "cordon", "node-0"),
         (12, "fail", "node-1 node-2"),
         (15, "uncordon", "node-0"),
@@ -43,9 +43,9 @@ def test_an_event_with_a_duration_is_undone_even_after_the_next_has_begun(tmp_pa
 
 
 def test_a_reclaimed_node_is_drained_then_removed_and_may_be_added_again(tmp_path: Path) -> None:
-    table = timetable(tmp_path, "- {at: 100, reclaim: node-3, notice: 120, for: 1h}")
+    timeline = timeline_of(tmp_path, "- {at: 100, reclaim: node-3, notice: 120, for: 1h}")
 
-    assert summary_of(list(table.events(Streams(0)))) == [
+    assert summary_of(list(timeline.events(Streams(0)))) == [
         (100, "drain", "node-3"),
         (220, "remove", "node-3"),
         (3820, "add", "node-3"),
@@ -53,11 +53,11 @@ def test_a_reclaimed_node_is_drained_then_removed_and_may_be_added_again(tmp_pat
 
 
 def test_added_machines_have_ids_after_those_of_the_platform(tmp_path: Path) -> None:
-    table = timetable(tmp_path, "- {at: 5, every: 5, count: 2, add: 2x8, names: spot}\n- {at: 6, fail: spot-1}")
+    timeline = timeline_of(tmp_path, "- {at: 5, every: 5, count: 2, add: 2x8, names: spot}\n- {at: 6, fail: spot-1}")
 
-    assert [machine.name for machine in table.platform.machines[4:]] == ["spot-0", "spot-1", "spot-2", "spot-3"]
-    assert [machine.id for machine in table.platform.machines] == list(range(8))
-    assert summary_of(list(table.events(Streams(0)))) == [
+    assert [machine.name for machine in timeline.platform.machines[4:]] == ["spot-0", "spot-1", "spot-2", "spot-3"]
+    assert [machine.id for machine in timeline.platform.machines] == list(range(8))
+    assert summary_of(list(timeline.events(Streams(0)))) == [
         (5, "add", "spot-0 spot-1"),
         (6, "fail", "spot-1"),
         (10, "add", "spot-2 spot-3"),
@@ -65,8 +65,10 @@ def test_added_machines_have_ids_after_those_of_the_platform(tmp_path: Path) -> 
 
 
 def failures_of(node: str, folder: Path, platform: str, more: str = "") -> list[float]:
-    table = timetable(folder, f"- {{between: 'exponential:1000', fail: all, for: 'uniform:5,10'}}\n{more}", platform)
-    events = itertools.islice(table.events(Streams(7)), 9000)
+    timeline = timeline_of(
+        folder, f"- {{between: 'exponential:1000', fail: all, for: 'uniform:5,10'}}\n{more}", platform
+    )
+    events = itertools.islice(timeline.events(Streams(7)), 9000)
     return [at for at, action, nodes in summary_of(list(events)) if nodes == node and action == "fail"][:10]
 
 
@@ -80,12 +82,12 @@ def test_more_nodes_and_more_entries_do_not_change_the_others(tmp_path: Path) ->
 
 
 def test_failures_occur_at_their_mean_interval(tmp_path: Path) -> None:
-    table = timetable(tmp_path, "- {between: 'exponential:1000', fail: all, for: 250, until: 1000000}", "20x1")
+    timeline = timeline_of(tmp_path, "- {between: 'exponential:1000', fail: all, for: 250, until: 1000000}", "20x1")
 
-    events = summary_of(list(table.events(Streams(1))))
+    events = summary_of(list(timeline.events(Streams(1))))
 
     # Each of 20 nodes is up for 1000 s and down for 250 s on average, over a million seconds.
-    failures = sum(deed == "fail" for _, deed, _ in events)
+    failures = sum(action == "fail" for _, action, _ in events)
     assert failures == pytest.approx(20 * 800, rel=0.05)
     assert events == sorted(events, key=lambda one: one[0])
 
@@ -96,9 +98,9 @@ WRONG = {
     "- {at: 5, fail: {zone: a}}": "[0].fail: selects no node: no node has these labels",
     "- {at: 5, return: node-1}": "[0].return: repairs 'node-1', which has not failed",
     "- {at: 5, fail: node-1}\n- {at: 3, return: node-1}": "[1].return: repairs 'node-1', which has not failed",
-    "- {at: 5, fail: node-1}\n- {at: 6, fail: 0-1}": "[1].fail: lets 'node-1' fail at 6.000000 s",
+    "- {at: 5, fail: node-1}\n- {at: 6, fail: 0-1}": "[1].fail: fails 'node-1' at 6.000000 s",
     "- {at: 5, uncordon: node-1}": "[0].uncordon: makes 'node-1' available, which it is already",
-    "- {at: 5, remove: node-1}\n- {at: 6, drain: node-1}": "[1].drain: is done to 'node-1' at 6.000000 s",
+    "- {at: 5, remove: node-1}\n- {at: 6, drain: node-1}": "[1].drain: acts on 'node-1' at 6.000000 s",
     "- {at: 5, add: 1x1, names: spot}\n- {at: 3, fail: spot-0}": "which is added later",
     "- {at: 5, add: 1x1, names: node}": "[0].names: adds node 'node-0', which exists already",
     "- {at: 5, add: nonsense}": "not a platform",
@@ -110,23 +112,23 @@ WRONG = {
 def test_impossible_events_are_rejected_before_the_run_whatever_is_random_elsewhere(
     tmp_path: Path, text: str, chance: str
 ) -> None:
-    with pytest.raises(InputError) as refused:
-        timetable(tmp_path, text + chance)
+    with pytest.raises(InputError) as error:
+        timeline_of(tmp_path, text + chance)
 
-    assert WRONG[text] in str(refused.value)
+    assert WRONG[text] in str(error.value)
 
 
 @pytest.mark.parametrize(
     "chance", ["{between: 'exponential:9', fail: node-1, for: 1}", "{at: 1, fail: node-1, for: 'uniform:1,9'}"]
 )
 def test_events_that_a_random_draw_may_make_possible_are_accepted(tmp_path: Path, chance: str) -> None:
-    table = timetable(tmp_path, f"- {chance}\n- {{at: 5, return: node-1}}")
+    timeline = timeline_of(tmp_path, f"- {chance}\n- {{at: 5, return: node-1}}")
 
-    assert (5, "return", "node-1") in summary_of(list(itertools.islice(table.events(Streams(0)), 20)))
+    assert (5, "return", "node-1") in summary_of(list(itertools.islice(timeline.events(Streams(0)), 20)))
 
 
 _ENTRY = st.builds(
-    lambda at, every, deed, node, lasts: {"at": at, "every": every, deed: node, "for": lasts, "until": 900},
+    lambda at, every, action, node, lasts: {"at": at, "every": every, action: node, "for": lasts, "until": 900},
     st.integers(0, 500),
     st.integers(40, 200),
     st.sampled_from(["fail", "cordon", "drain", "remove"]),
@@ -134,7 +136,7 @@ _ENTRY = st.builds(
     st.one_of(st.integers(1, 30), st.just("uniform:1,200")),
 )
 _CHANCE = st.builds(
-    lambda mean, deed, lasts: {"between": f"exponential:{mean}", deed: "all", "for": lasts, "until": 900},
+    lambda mean, action, lasts: {"between": f"exponential:{mean}", action: "all", "for": lasts, "until": 900},
     st.integers(20, 300),
     st.sampled_from(["fail", "cordon", "reclaim"]),
     st.one_of(st.integers(1, 60), st.just("exponential:30")),
@@ -153,21 +155,21 @@ _COURSES = {
 def test_any_timeline_is_sorted_by_time_then_by_the_file_and_undoes_its_events(
     tmp_path: Path, fixed: list[dict[str, object]], chance: list[dict[str, object]], seed: int
 ) -> None:
-    table = timetable(tmp_path, json.dumps([*chance, *fixed]))
+    timeline = timeline_of(tmp_path, json.dumps([*chance, *fixed]))
 
-    events = list(table.events(Streams(seed)))
+    events = list(timeline.events(Streams(seed)))
 
     assert [one.at for one in events] == sorted(one.at for one in events)
-    assert summary_of(events) == summary_of(list(table.events(Streams(seed))))
+    assert summary_of(events) == summary_of(list(timeline.events(Streams(seed))))
     for _, together in itertools.groupby(events, key=lambda one: one.at):
         places = [one.entry.place.at for one in together]
         assert places == sorted(places)
     for number in range(len(chance)):
         for node in ("node-0", "node-3"):
             own = [one for one in events if one.nodes == (node,) and one.entry.place.at == f"[{number}]"]
-            deeds = [one.action for one in own]
-            course = next(course for deed, course in _COURSES.items() if deed in chance[number])
-            assert deeds == course * (len(own) // len(course))
+            actions = [one.action for one in own]
+            course = next(course for action, course in _COURSES.items() if action in chance[number])
+            assert actions == course * (len(own) // len(course))
             assert all(
                 one.at < other.at for one, other in itertools.pairwise(own) if other.action is not EventAction.REMOVE
             )

@@ -1,4 +1,4 @@
-"""Rules: which containers they speak of, what they say, and that chance does not depend on order."""
+"""Rules: which containers they match, which behaviour they set, and that random values do not depend on order."""
 
 from __future__ import annotations
 
@@ -39,18 +39,20 @@ def pod(name: str = "p", image: str = "app:1", **more: Any) -> dict[str, Any]:  
     return {"kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
 
 
-def said(
-    some: tuple[ContainerRule, ...], one: dict[str, Any], run: int = 0, seed: int = 0, *, is_init: bool = False
+def behaviour_of(
+    rules_read: tuple[ContainerRule, ...], pod: dict[str, Any], run: int = 0, seed: int = 0, *, is_init: bool = False
 ) -> ContainerBehaviour:
-    return ContainerRules(some, Streams(seed)).behaviour_of(one, one["spec"]["containers"][0], run, is_init=is_init)
+    return ContainerRules(rules_read, Streams(seed)).behaviour_of(
+        pod, pod["spec"]["containers"][0], run, is_init=is_init
+    )
 
 
-def test_a_rule_says_how_long_how_it_ends_and_what_is_used(tmp_path: Path) -> None:
+def test_a_rule_sets_run_time_exit_code_and_usage(tmp_path: Path) -> None:
     text = "- {image: app, duration: 1h30m, exit-code: 3, cpu: 250m, memory: [[0, 100Mi], [10m, 1Gi]]}"
-    conduct = said(rules(tmp_path, text), pod())
-    assert (conduct.run_time, conduct.exit_code) == (seconds(5400), 3)
-    assert conduct.cpu == UsageCurve(((Duration(0), 250),))
-    assert conduct.memory == UsageCurve(((Duration(0), 100 * MI), (seconds(600), 1024 * MI)))
+    behaviour = behaviour_of(rules(tmp_path, text), pod())
+    assert (behaviour.run_time, behaviour.exit_code) == (seconds(5400), 3)
+    assert behaviour.cpu == UsageCurve(((Duration(0), 250),))
+    assert behaviour.memory == UsageCurve(((Duration(0), 100 * MI), (seconds(600), 1024 * MI)))
 
 
 @pytest.mark.parametrize(
@@ -74,26 +76,28 @@ def test_a_rule_says_how_long_how_it_ends_and_what_is_used(tmp_path: Path) -> No
         ('labels: {stage: "*"}', False),
     ],
 )
-def test_all_that_a_rule_names_must_match(tmp_path: Path, matches: str, yes: bool) -> None:
-    one = pod(labels={"app": "web", "tier": "frontend"})
-    conduct = said(rules(tmp_path, f"- {{{matches}, duration: 5}}"), one)
-    assert (conduct.run_time == seconds(5)) is yes
+def test_all_patterns_of_a_rule_must_match(tmp_path: Path, matches: str, yes: bool) -> None:
+    subject = pod(labels={"app": "web", "tier": "frontend"})
+    behaviour = behaviour_of(rules(tmp_path, f"- {{{matches}, duration: 5}}"), subject)
+    assert (behaviour.run_time == seconds(5)) is yes
 
 
 @pytest.mark.parametrize(
     ("image", "name"),
     [("host:5000/a/b:1", "host:5000/a/b"), ("a/b@sha256:0", "a/b"), ("a/b:1@sha256:0", "a/b"), ("a", "a")],
 )
-def test_an_image_is_known_by_its_name_without_tag_and_digest(tmp_path: Path, image: str, name: str) -> None:
-    assert said(rules(tmp_path, f"- {{image: '{name}', duration: 5}}"), pod(image=image)).run_time == seconds(5)
+def test_an_image_pattern_may_omit_tag_and_digest(tmp_path: Path, image: str, name: str) -> None:
+    assert behaviour_of(rules(tmp_path, f"- {{image: '{name}', duration: 5}}"), pod(image=image)).run_time == seconds(5)
 
 
-def test_the_first_rule_that_matches_counts_and_one_that_never_did_is_noted(tmp_path: Path) -> None:
-    some = rules(tmp_path, "- {image: app, duration: 5}\n- {image: '*', duration: 6}\n- {image: none, duration: 7}\n")
-    container_rules, notes = ContainerRules(some, Streams(0)), FidelityNotes()
-    for one, length in ((pod(), 5), (pod(image="other"), 6)):
-        conduct = container_rules.behaviour_of(one, one["spec"]["containers"][0], 0, is_init=False)
-        assert conduct.run_time == seconds(length)
+def test_the_first_matching_rule_applies_and_unused_rules_are_noted(tmp_path: Path) -> None:
+    rules_read = rules(
+        tmp_path, "- {image: app, duration: 5}\n- {image: '*', duration: 6}\n- {image: none, duration: 7}\n"
+    )
+    container_rules, notes = ContainerRules(rules_read, Streams(0)), FidelityNotes()
+    for subject, length in ((pod(), 5), (pod(image="other"), 6)):
+        behaviour = container_rules.behaviour_of(subject, subject["spec"]["containers"][0], 0, is_init=False)
+        assert behaviour.run_time == seconds(length)
     container_rules.note_unused(notes)
     (note,) = notes.rows()
     assert (note["count"], str(note["example"]).endswith("rules.yaml: [2]")) == (1, True)
@@ -111,33 +115,35 @@ def test_the_first_rule_that_matches_counts_and_one_that_never_did_is_noted(tmp_
         ("*", "no list", 7, True),
     ],
 )
-def test_a_command_is_matched_with_its_arguments_and_an_empty_one_means_none(
+def test_a_command_pattern_includes_the_arguments_and_an_empty_one_matches_no_command(
     tmp_path: Path, pattern: str, command: object, args: object, yes: bool
 ) -> None:
-    one = pod()
-    one["spec"]["containers"][0] |= {"command": command, "args": args}
-    conduct = said(rules(tmp_path, f"- {{command: '{pattern}', duration: 5}}"), one)
-    assert (conduct.run_time == seconds(5)) is yes
+    subject = pod()
+    subject["spec"]["containers"][0] |= {"command": command, "args": args}
+    behaviour = behaviour_of(rules(tmp_path, f"- {{command: '{pattern}', duration: 5}}"), subject)
+    assert (behaviour.run_time == seconds(5)) is yes
 
 
-def test_a_load_is_that_of_the_rule_that_matches(tmp_path: Path) -> None:
-    some = ContainerRules(
+def test_the_cpu_load_is_that_of_the_first_matching_rule(tmp_path: Path) -> None:
+    rules_read = ContainerRules(
         rules(tmp_path, "- {image: app, cpu-load: [[0s, 1], [10s, 3]]}\n- {image: '*', cpu: 1}\n"), Streams(0)
     )
-    load = some.load_of(pod(), pod()["spec"]["containers"][0])
+    load = rules_read.load_of(pod(), pod()["spec"]["containers"][0])
     assert load is not None
     assert [load.cpu.value_at(seconds(second)) for second in (0, 5, 20)] == [1000, 2000, 3000]
     other = pod(image="other")
-    assert some.load_of(other, other["spec"]["containers"][0]) is None
+    assert rules_read.load_of(other, other["spec"]["containers"][0]) is None
 
 
-def test_an_init_container_is_meant_only_where_it_is_named(tmp_path: Path) -> None:
-    assert said(rules(tmp_path, "- {pod: p, duration: 5}"), pod(), is_init=True) == ContainerBehaviour()
-    assert said(rules(tmp_path, "- {image: app, pod: p, duration: 5}"), pod(), is_init=True).run_time == seconds(5)
+def test_an_init_container_needs_a_pattern_for_its_image_or_name(tmp_path: Path) -> None:
+    assert behaviour_of(rules(tmp_path, "- {pod: p, duration: 5}"), pod(), is_init=True) == ContainerBehaviour()
+    assert behaviour_of(
+        rules(tmp_path, "- {image: app, pod: p, duration: 5}"), pod(), is_init=True
+    ).run_time == seconds(5)
 
 
-def test_a_container_may_run_for_ever(tmp_path: Path) -> None:
-    assert said(rules(tmp_path, f"- {{image: app, duration: {FOREVER}}}"), pod()).run_time == FOREVER
+def test_a_container_may_run_forever(tmp_path: Path) -> None:
+    assert behaviour_of(rules(tmp_path, f"- {{image: app, duration: {FOREVER}}}"), pod()).run_time == FOREVER
 
 
 @pytest.mark.parametrize(
@@ -151,20 +157,22 @@ def test_a_container_may_run_for_ever(tmp_path: Path) -> None:
         ("healthy-until: 0", []),
     ],
 )
-def test_a_rule_says_at_which_ages_a_container_is_healthy(tmp_path: Path, text: str, well_s: list[int]) -> None:
-    health = said(rules(tmp_path, f"- {{image: app, {text}}}"), pod()).health
+def test_a_rule_sets_the_ages_at_which_a_container_is_healthy(tmp_path: Path, text: str, well_s: list[int]) -> None:
+    health = behaviour_of(rules(tmp_path, f"- {{image: app, {text}}}"), pod()).health
     assert health is not None
     assert [age for age in (0, 29, 30, 59, 60, 10**6) if health.is_healthy(seconds(age))] == well_s
 
 
-def test_that_nobody_looks_whether_a_container_is_healthy_is_noted(tmp_path: Path) -> None:
-    some = ContainerRules(rules(tmp_path, "- {image: app, healthy-after: 30s}"), Streams(0))
-    notes, one = FidelityNotes(), pod()
-    some.behaviour_of(one, {**one["spec"]["containers"][0], "livenessProbe": {"grpc": {"port": 1}}}, 0, is_init=False)
-    some.note_unused(notes)
+def test_a_rule_on_health_without_a_probe_is_noted(tmp_path: Path) -> None:
+    rules_read = ContainerRules(rules(tmp_path, "- {image: app, healthy-after: 30s}"), Streams(0))
+    notes, subject = FidelityNotes(), pod()
+    rules_read.behaviour_of(
+        subject, {**subject["spec"]["containers"][0], "livenessProbe": {"grpc": {"port": 1}}}, 0, is_init=False
+    )
+    rules_read.note_unused(notes)
     assert not notes.rows()
-    some.behaviour_of(one, one["spec"]["containers"][0], 0, is_init=False)
-    some.note_unused(notes)
+    rules_read.behaviour_of(subject, subject["spec"]["containers"][0], 0, is_init=False)
+    rules_read.note_unused(notes)
     assert [row["message"] for row in notes.rows()] == [
         "a rule specifies when a container is healthy, but the container has no probe"
     ]
@@ -177,26 +185,29 @@ DRAWN = (
 
 
 @given(order=st.permutations(range(6)), seed=st.integers(0, 3))
-def test_what_is_drawn_for_a_container_does_not_depend_on_what_was_drawn_before(
+def test_random_values_of_a_container_do_not_depend_on_earlier_draws(
     tmp_path_factory: pytest.TempPathFactory, order: list[int], seed: int
 ) -> None:
-    some = rules(tmp_path_factory.mktemp("rules"), DRAWN)
+    rules_read = rules(tmp_path_factory.mktemp("rules"), DRAWN)
     pods = [pod(f"p{number % 3}") for number in range(6)]
-    alone = [said(some, pods[number], number // 3, seed) for number in range(6)]
-    together = ContainerRules(some, Streams(seed))
+    alone = [behaviour_of(rules_read, pods[number], number // 3, seed) for number in range(6)]
+    together = ContainerRules(rules_read, Streams(seed))
     for number in order:
-        one = pods[number]
-        assert together.behaviour_of(one, one["spec"]["containers"][0], number // 3, is_init=False) == alone[number]
-    assert len({conduct.run_time for conduct in alone}) == 6  # each pod and each run of it draws its own
+        subject = pods[number]
+        assert (
+            together.behaviour_of(subject, subject["spec"]["containers"][0], number // 3, is_init=False)
+            == alone[number]
+        )
+    assert len({behaviour.run_time for behaviour in alone}) == 6  # each pod and each run of it draws its own
 
 
-def test_what_is_drawn_is_of_the_distribution(tmp_path: Path) -> None:
-    some = rules(tmp_path, DRAWN)
-    conducts = [said(some, pod(f"p{number}")) for number in range(300)]
-    lengths = sorted(one.run_time for one in conducts if isinstance(one.run_time, int))
+def test_random_values_follow_their_distribution(tmp_path: Path) -> None:
+    rules_read = rules(tmp_path, DRAWN)
+    behaviours = [behaviour_of(rules_read, pod(f"p{number}")) for number in range(300)]
+    lengths = sorted(behaviour.run_time for behaviour in behaviours if isinstance(behaviour.run_time, int))
     assert 0.85 < lengths[150] / seconds(600) < 1.15
-    assert 60 < sum(one.exit_code or 0 for one in conducts) < 140
-    assert all(one.cpu is not None and 100 <= one.cpu.points[0][1] <= 2000 for one in conducts)
+    assert 60 < sum(behaviour.exit_code or 0 for behaviour in behaviours) < 140
+    assert all(behaviour.cpu is not None and 100 <= behaviour.cpu.points[0][1] <= 2000 for behaviour in behaviours)
 
 
 @pytest.mark.parametrize(
@@ -224,13 +235,13 @@ def test_what_is_drawn_is_of_the_distribution(tmp_path: Path) -> None:
         ("- {image: app, healthy-after: 30s, healthy-until: 30}", "[0].healthy-until: is not later than healthy-after"),
     ],
 )
-def test_a_wrong_rule_is_refused_with_its_place(tmp_path: Path, text: str, words: str) -> None:
-    with pytest.raises(InputError) as refusal:
+def test_an_invalid_rule_is_rejected_with_its_place(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(InputError) as error:
         rules(tmp_path, text)
-    assert words in str(refusal.value)
+    assert words in str(error.value)
 
 
-def test_rules_that_can_match_no_container_of_the_objects_are_refused(tmp_path: Path) -> None:
+def test_rules_that_match_no_container_of_the_objects_are_rejected(tmp_path: Path) -> None:
     template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": "web:2"}]}}
     cron = {
         "kind": "CronJob",
@@ -249,7 +260,7 @@ POINTS = st.lists(st.tuples(st.integers(0, 100), st.integers(0, 50)), min_size=1
 
 
 @given(POINTS, st.integers(0, 50), st.integers(0, 60))
-def test_a_curve_exceeds_a_limit_exactly_when_its_amount_does(
+def test_a_curve_exceeds_a_limit_at_the_first_age_with_a_larger_amount(
     points: list[tuple[int, int]], limit: int, since: int
 ) -> None:
     curve = UsageCurve(tuple(sorted((Duration(age * 1000), amount * 1000) for age, amount in points)))
@@ -258,5 +269,5 @@ def test_a_curve_exceeds_a_limit_exactly_when_its_amount_does(
     beyond = [age for age in ages if curve.value_at(age) > limit * 1000]
     assert (age is None) <= (not beyond)
     if age is not None:
-        assert not [one for one in beyond if one < age]
+        assert not [later for later in beyond if later < age]
         assert curve.value_at(age) >= limit * 1000

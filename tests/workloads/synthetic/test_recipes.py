@@ -1,4 +1,4 @@
-"""Workloads that a run makes for itself: generated, or drawn from a trace."""
+"""Workloads from recipes: generated, or resampled from a trace."""
 
 from __future__ import annotations
 
@@ -32,70 +32,70 @@ _TRACE = lublin(400, 64, seed=7)
 _BUSY = parse_recipe({"generate": "spaced", "jobs": 2880, "interval": "1m"}, _FILE).make(0)
 
 
-def _made(**words: object) -> Callable[[int], Workload]:
-    return parse_recipe({word.replace("_", "-"): value for word, value in words.items()}, _FILE).make
+def _maker(**options: object) -> Callable[[int], Workload]:
+    return parse_recipe({key.replace("_", "-"): value for key, value in options.items()}, _FILE).make
 
 
 def _shape(workload: Workload) -> list[tuple[int, int, str]]:
     return [(job.submit, job.size, job.profile.name) for job in workload.jobs]
 
 
-def test_a_recipe_draws_from_the_runs_seed_unless_it_names_its_own() -> None:
-    open_seed, same_said, own = (
-        _made(generate="lublin", jobs=20),
-        _made(generate="lublin", jobs=20, seed="${seed}"),
-        _made(generate="lublin", jobs=20, seed=5),
+def test_a_recipe_uses_the_seed_of_the_run_unless_it_has_its_own() -> None:
+    default, explicit, own = (
+        _maker(generate="lublin", jobs=20),
+        _maker(generate="lublin", jobs=20, seed="${seed}"),
+        _maker(generate="lublin", jobs=20, seed=5),
     )
 
-    assert _shape(open_seed(1)) == _shape(same_said(1)) == _shape(lublin(20, 128, seed=1))
-    assert _shape(open_seed(1)) != _shape(open_seed(2))
+    assert _shape(default(1)) == _shape(explicit(1)) == _shape(lublin(20, 128, seed=1))
+    assert _shape(default(1)) != _shape(default(2))
     assert _shape(own(1)) == _shape(own(2)) == _shape(lublin(20, 128, seed=5))
 
 
-def test_a_recipe_can_be_handed_to_another_process() -> None:
+def test_a_recipe_can_be_pickled() -> None:
     recipe = parse_recipe({"generate": "burst", "jobs": 3}, _FILE)
 
     assert _shape(pickle.loads(pickle.dumps(recipe)).make(4)) == _shape(recipe.make(4))
 
 
-def test_a_resampled_trace_is_read_from_its_file(tmp_path: Path) -> None:
+def test_a_resampled_trace_is_found_relative_to_the_scenario(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     write_workload(_TRACE, path)
 
-    drawn = [parse_recipe({"resample": "trace.json", "window": "50 jobs"}, _FILE, tmp_path).make(n) for n in (1, 2)]
+    sample = [parse_recipe({"resample": "trace.json", "window": "50 jobs"}, _FILE, tmp_path).make(n) for n in (1, 2)]
 
-    assert [len(one.jobs) for one in drawn] == [50, 50]
-    assert drawn[0].jobs[0].submit == 0
-    assert _shape(drawn[0]) != _shape(drawn[1])
+    assert [len(workload.jobs) for workload in sample] == [50, 50]
+    assert sample[0].jobs[0].submit == 0
+    assert _shape(sample[0]) != _shape(sample[1])
 
 
 @given(seed=st.integers(0, 10_000), hours=st.integers(1, 12))
 @settings(max_examples=60, deadline=None)
-def test_a_window_is_a_stretch_of_the_trace_as_recorded(seed: int, hours: int) -> None:
-    drawn = time_window(_TRACE, Duration(hours * _HOUR), Streams(seed).named("w"))
+def test_a_window_is_a_contiguous_part_of_the_trace(seed: int, hours: int) -> None:
+    sample = time_window(_TRACE, Duration(hours * _HOUR), Streams(seed).named("w"))
 
     by_name = {job.name: job for job in _TRACE.jobs}
-    shifts = {by_name[job.name].submit - job.submit for job in drawn.jobs}
+    shifts = {by_name[job.name].submit - job.submit for job in sample.jobs}
     assert len(shifts) == 1
     begin = shifts.pop()
     inside = [job.name for job in _TRACE.jobs if begin <= job.submit < begin + hours * _HOUR]
-    assert [job.name for job in drawn.jobs] == inside
+    assert [job.name for job in sample.jobs] == inside
 
 
 @given(seed=st.integers(0, 10_000), hours=st.integers(1, 6), blocks=st.integers(1, 8))
 @settings(max_examples=60, deadline=None)
-def test_blocks_keep_the_times_within_a_block_and_names_differ(seed: int, hours: int, blocks: int) -> None:
+def test_blocks_keep_the_gaps_within_a_block_and_job_names_are_unique(seed: int, hours: int, blocks: int) -> None:
     block = Duration(hours * _HOUR)
-    drawn = block_bootstrap(_BUSY, block, Duration(blocks * block), Streams(seed).named("w"))
+    sample = block_bootstrap(_BUSY, block, Duration(blocks * block), Streams(seed).named("w"))
 
     first = _BUSY.jobs[0].submit
     by_name = {job.name: job for job in _BUSY.jobs}
-    for job in drawn.jobs:
+    for job in sample.jobs:
         place, _, name = job.name.partition(".")
         assert job.submit // block == int(place) - 1
         assert job.submit % block == (by_name[name].submit - first) % block
-    assert len({job.name for job in drawn.jobs}) == len(drawn.jobs)
-    assert [job.submit for job in drawn.jobs] == sorted(job.submit for job in drawn.jobs)
+    assert len({job.name for job in sample.jobs}) == len(sample.jobs)
+    assert [job.submit for job in sample.jobs] == sorted(job.submit for job in sample.jobs)
 
 
 def test_windows_of_jobs_reach_every_part_of_the_trace() -> None:
@@ -108,19 +108,19 @@ def test_windows_of_jobs_reach_every_part_of_the_trace() -> None:
     assert 130 < sum(firsts) / len(firsts) < 171  # the mean of 1 … 301 is 151, its standard error 3.5
 
 
-def test_separate_windows_are_all_of_the_trace_before_one_comes_again() -> None:
+def test_disjoint_windows_cover_the_trace_before_one_repeats() -> None:
     by_jobs = [disjoint_job_window(_TRACE, 50, seed) for seed in range(100, 108)]
     in_time = [disjoint_time_window(_BUSY, Duration(4 * _HOUR), seed) for seed in range(11)]
 
-    assert sorted(int(job.name) for one in by_jobs for job in one.jobs) == list(range(1, 401))
-    assert [int(one.jobs[0].name) for one in by_jobs] != list(range(1, 401, 50))
-    names = [job.name for one in in_time for job in one.jobs]
-    assert len(names) == len(set(names)) == 11 * 240  # the last four hours of the two days are no whole window
-    assert all(one.jobs[0].submit == 0 for one in [*by_jobs, *in_time])
+    assert sorted(int(job.name) for window in by_jobs for job in window.jobs) == list(range(1, 401))
+    assert [int(window.jobs[0].name) for window in by_jobs] != list(range(1, 401, 50))
+    names = [job.name for window in in_time for job in window.jobs]
+    assert len(names) == len(set(names)) == 11 * 240  # the last four hours of the two days are not a whole window
+    assert all(window.jobs[0].submit == 0 for window in [*by_jobs, *in_time])
 
 
 @pytest.mark.parametrize(
-    ("words", "problem"),
+    ("options", "problem"),
     [
         ({}, "workload: is not a workload"),
         ({"generate": "lublin", "resample": "x"}, "needs either 'generate' or 'resample'"),
@@ -142,9 +142,9 @@ def test_separate_windows_are_all_of_the_trace_before_one_comes_again() -> None:
         ),
     ],
 )
-def test_a_wrong_recipe_is_refused_with_its_place(words: dict[str, object], problem: str) -> None:
+def test_an_invalid_recipe_is_rejected_with_its_place(options: dict[str, object], problem: str) -> None:
     with pytest.raises(InputError) as error:
-        parse_recipe(words, _FILE)
+        parse_recipe(options, _FILE)
 
     assert problem in str(error.value)
     assert str(error.value).startswith("scenario.yaml: ")
@@ -164,7 +164,9 @@ def test_a_wrong_recipe_is_refused_with_its_place(words: dict[str, object], prob
         (lambda rng: block_bootstrap(_TRACE, _HOUR, Duration(1), rng), "is less than a block"),
     ],
 )
-def test_more_than_the_trace_has_cannot_be_drawn(draw: Callable[[object], Workload], problem: str) -> None:
+def test_windows_and_blocks_larger_than_the_trace_are_rejected(
+    draw: Callable[[object], Workload], problem: str
+) -> None:
     with pytest.raises(InputError) as error:
         draw(Streams(0).named("w"))
 

@@ -1,4 +1,4 @@
-"""Conversions: each does what it says and nothing else."""
+"""Conversions change what they document, and nothing else."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def submits_s(workload: Workload) -> list[float]:
     return [job.submit / 1e9 for job in workload.jobs]
 
 
-def test_shifting_lets_the_first_job_arrive_at_zero(delays_at: MakeWorkload) -> None:
+def test_shifting_moves_the_first_job_to_zero(delays_at: MakeWorkload) -> None:
     shifted = conversions.shift_to_zero(delays_at((5, 1, 1), (7.5, 1, 1), (100, 1, 1)))
 
     assert submits_s(shifted) == [0, 2.5, 95]
 
 
-def test_a_window_holds_its_begin_but_not_its_end(delays_at: MakeWorkload) -> None:
+def test_a_window_includes_its_begin_but_not_its_end(delays_at: MakeWorkload) -> None:
     workload = delays_at((0, 1, 1), (10, 1, 1), (15, 1, 1), (20, 1, 1))
 
     inside = selection.window(workload, Instant(seconds(10)), Instant(seconds(20)))
@@ -44,27 +44,27 @@ def test_a_window_holds_its_begin_but_not_its_end(delays_at: MakeWorkload) -> No
     assert (submits_s(inside), submits_s(onwards)) == ([10, 15], [10, 15, 20])
 
 
-def test_an_empty_window_is_refused_with_what_there_is(delays_at: MakeWorkload) -> None:
-    with pytest.raises(InputError, match="no job is submitted in the time window") as caught:
+def test_an_empty_window_is_rejected_with_the_times_of_the_jobs(delays_at: MakeWorkload) -> None:
+    with pytest.raises(InputError, match="no job is submitted in the time window") as error:
         selection.window(delays_at((5, 1, 1), (90, 1, 1)), Instant(seconds(10)), Instant(seconds(20)))
 
-    assert caught.value.remedy == "its 2 jobs are submitted from 5 s to 90 s"
+    assert error.value.remedy == "its 2 jobs are submitted from 5 s to 90 s"
 
 
-def test_the_first_jobs_are_kept(delays_at: MakeWorkload) -> None:
+def test_the_first_jobs_are_selected(delays_at: MakeWorkload) -> None:
     workload = delays_at((0, 1, 1), (1, 2, 1), (2, 3, 1))
 
     assert [job.name for job in selection.first_jobs(workload, 2).jobs] == ["0", "1"]
     assert selection.first_jobs(workload, 9).jobs == workload.jobs
 
 
-def test_jobs_that_do_not_run_are_dropped(delays_at: MakeWorkload) -> None:
-    kept = selection.drop_zero_run_times(delays_at((0, 0, 1), (1, 2, 1), (2, 0, 1)))
+def test_jobs_with_run_time_zero_can_be_dropped(delays_at: MakeWorkload) -> None:
+    remaining = selection.drop_zero_run_times(delays_at((0, 0, 1), (1, 2, 1), (2, 0, 1)))
 
-    assert [job.name for job in kept.jobs] == ["1"]
+    assert [job.name for job in remaining.jobs] == ["1"]
 
 
-def test_a_workload_of_nothing_but_zero_run_times_is_refused(delays_at: MakeWorkload) -> None:
+def test_dropping_zero_run_times_is_rejected_if_no_job_remains(delays_at: MakeWorkload) -> None:
     with pytest.raises(InputError, match="no job has a run time above 0"):
         selection.drop_zero_run_times(delays_at((0, 0, 1)))
 
@@ -79,7 +79,7 @@ def test_trimming_shortens_profiles_and_keeps_their_names_and_sharing(delays_at:
     assert trimmed.notes == ()
 
 
-def test_what_cannot_be_trimmed_is_noted() -> None:
+def test_jobs_that_cannot_be_trimmed_are_noted() -> None:
     long = Composed(name="c", parts=(Delay(name="d", duration=seconds(10)),), repeat=9)
 
     for profile, expected in ((FLOPS, 1), (long, 1)):
@@ -113,7 +113,7 @@ def test_compressed_time_keeps_the_load(delays_at: MakeWorkload) -> None:
     assert [run_time(job.profile) for job in compressed.jobs] == [seconds(2), seconds(1)]
 
 
-def test_a_rate_that_leads_beyond_the_end_of_time_is_refused(delays_at: MakeWorkload) -> None:
+def test_a_rate_that_exceeds_the_longest_run_is_rejected(delays_at: MakeWorkload) -> None:
     with pytest.raises(InputError, match="292 years"):
         conversions.scale_arrival_rate(delays_at((0, 1, 1), (10, 1, 1)), Fraction(1, 10**12))
 
@@ -125,7 +125,7 @@ def test_processors_become_machines_rounded_up(delays_at: MakeWorkload) -> None:
     assert packed.size_machines == 3
 
 
-def test_the_terms_of_a_gang_go_with_its_size_and_that_is_noted() -> None:
+def test_gang_terms_are_removed_with_a_note_if_the_size_changes() -> None:
     gang = GangTerms(min_member=3)
     jobs = [
         Job(workload="w0", name=name, submit=Instant(0), size=size, profile=FLOPS, gang=gang)
@@ -175,10 +175,10 @@ def test_a_job_whose_run_time_is_not_fixed_gets_no_walltime_from_it() -> None:
     )
 
 
-def test_a_scheduler_is_asked_for_by_all(delays_at: MakeWorkload) -> None:
-    asking = conversions.with_scheduler(delays_at((0, 1, 1), (1, 1, 1)), "default")
+def test_an_option_sets_the_scheduler_of_all_jobs(delays_at: MakeWorkload) -> None:
+    changed = conversions.with_scheduler(delays_at((0, 1, 1), (1, 1, 1)), "default")
 
-    assert {job.scheduler for job in asking.jobs} == {"default"}
+    assert {job.scheduler for job in changed.jobs} == {"default"}
 
 
 def test_the_run_time_of_a_composed_profile_is_that_of_its_parts() -> None:
@@ -206,7 +206,7 @@ def workloads(draw: st.DrawFn) -> Workload:
 
 
 @given(workloads())
-def test_shifting_twice_is_shifting_once(workload: Workload) -> None:
+def test_shifting_is_idempotent(workload: Workload) -> None:
     once = conversions.shift_to_zero(workload)
 
     assert conversions.shift_to_zero(once) == once
@@ -221,7 +221,9 @@ def test_scaling_the_arrival_rate_keeps_the_order_of_submissions(workload: Workl
 
 
 @given(workloads(), st.integers(1, 64))
-def test_packed_machines_hold_all_processors_and_waste_less_than_one(workload: Workload, cores: int) -> None:
+def test_packed_machines_have_room_for_all_processors_with_less_than_one_machine_unused(
+    workload: Workload, cores: int
+) -> None:
     packed = conversions.pack_machines(workload, cores)
 
     for before, after in zip(workload.jobs, packed.jobs, strict=True):
@@ -229,7 +231,7 @@ def test_packed_machines_hold_all_processors_and_waste_less_than_one(workload: W
 
 
 @given(workloads(), times)
-def test_a_window_and_its_complement_hold_every_job(workload: Workload, at: int) -> None:
+def test_a_window_and_its_complement_contain_every_job(workload: Workload, at: int) -> None:
     begin, end = workload.jobs[0].submit, workload.jobs[-1].submit
     middle = Instant(min(max(at, begin + 1), end))
     if begin == end:

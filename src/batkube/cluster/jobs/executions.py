@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, cast
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from batkube.cluster.jobs.outcomes import NO_ATTEMPTS, ONE_ATTEMPT, FinalState, PastAttempts
+from batkube.cluster.pods.pod_groups import PodGroup
 from batkube.cluster.store import Key
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import CPU, MACHINE
@@ -20,28 +22,26 @@ from batkube.workloads.model import Job, Requests
 
 #: Shared by all executions whose pods no controller creates, since a long trace has many.
 _NO_RELEASE_TIMES: dict[int, Instant] = {}
+_NO_RANKS: dict[Key, int] = {}
 
 
-class JobExecution:
-    """The pods of one job and their progress; index i of every list is the pod of rank i."""
+class JobExecution(PodGroup):
+    """The pods of one job and their progress."""
 
     __slots__ = (
         "aborted",
         "created",
         "creation_times",
-        "demand",
         "end_appointment",
         "ended",
         "has_lost_node",
         "job",
-        "keys",
         "machine_ids",
-        "nodes",
         "owner",
         "past",
+        "ranks_by_key",
         "release_times",
         "running_count",
-        "scheduled",
         "started",
         "state",
     )
@@ -49,10 +49,8 @@ class JobExecution:
     def __init__(
         self, job: Job, keys: list[Key], demand: Requests, created: Instant, past_attempts: PastAttempts
     ) -> None:
+        super().__init__(keys, demand)
         self.job = job
-        self.keys = keys
-        #: The resources that each pod takes from its node.
-        self.demand = demand
         self.created = created
         self.past = past_attempts
         #: For pods created by a controller: the controller, such as `Job/w0-7`, and when each pod was created and left
@@ -60,11 +58,11 @@ class JobExecution:
         self.owner = ""
         self.creation_times: list[Instant] | None = None
         self.release_times = _NO_RELEASE_TIMES
+        #: The ranks of pods, including replaced ones; filled when needed (`rank_of`).
+        self.ranks_by_key: dict[Key, int] = _NO_RANKS
         size = job.size
-        #: Of each pod: the machine it was bound to, the node that runs it, when that node admitted it, when it started.
+        #: Of each pod: the machine it was bound to, and when it started.
         self.machine_ids: list[int | None] = [None] * size
-        self.nodes: list[str | None] = [None] * size
-        self.scheduled: list[Instant | None] = [None] * size
         self.started: list[Instant | None] = [None] * size
         #: The number of pods that have started; the work begins when all have.
         self.running_count = 0
@@ -76,6 +74,42 @@ class JobExecution:
         #: When the first pod was stopped before the end of the work, and whether its node had failed or was deleted.
         self.aborted: Instant | None = None
         self.has_lost_node = False
+
+    @property
+    def title(self) -> str:
+        """The job, for messages."""
+        return f"job {self.job.key}"
+
+    def rank_of(self, key: Key) -> int:
+        """Return the rank of a pod."""
+        if len(self.keys) == 1:
+            return 0
+        if not self.ranks_by_key:
+            self.ranks_by_key = dict(zip(self.keys, itertools.count(), strict=False))
+        return self.ranks_by_key[key]
+
+    def record_key(self, rank: int, key: Key) -> None:
+        """Record a pod that a controller has created, perhaps to replace another one."""
+        if not self.ranks_by_key:
+            self.ranks_by_key = {}
+        self.keys[rank], self.ranks_by_key[key] = key, rank
+
+    def record_machines(self, ranks: Sequence[int], machine_ids: Sequence[int | None]) -> None:
+        """Record the machines to which pods were bound."""
+        if self.are_all(ranks):
+            self.machine_ids[:] = machine_ids
+            return
+        for rank, machine_id in zip(ranks, machine_ids, strict=True):
+            self.machine_ids[rank] = machine_id
+
+    def record_start(self, ranks: Sequence[int], now: Instant) -> None:
+        """Record that pods run."""
+        self.running_count += len(ranks)
+        if self.are_all(ranks):
+            self.started[:] = [now] * len(ranks)
+            return
+        for rank in ranks:
+            self.started[rank] = now
 
     @property
     def is_owned(self) -> bool:
@@ -94,13 +128,13 @@ class JobExecution:
 
     @property
     def past_if_completed(self) -> PastAttempts:
-        """The job's past attempts, including this one, if its work completes."""
+        """The job's past attempts; this one counts as completed."""
         if not self.was_placed:
             return self.past
         return ONE_ATTEMPT if self.past is NO_ATTEMPTS else self.past._replace(attempts=self.past.attempts + 1)
 
     def past_if_discarded(self, now: Instant) -> PastAttempts:
-        """Return the job's past attempts, including this one, if its work is lost: the run time of its pods counts."""
+        """Return the job's past attempts, including this one with the run time of its pods as lost work."""
         until = now if self.aborted is None else self.aborted
         ran = sum(until - started for started in self.started if started is not None)
         return self.past_if_completed._replace(lost_work=self.past.lost_work + work_milli(dict(self.demand)) * ran)
@@ -111,59 +145,41 @@ def work_milli(demand: Mapping[str, int]) -> int:
     return 1000 if MACHINE in demand else demand.get(CPU, 0)
 
 
-class ExecutionDriver(Protocol):
-    """Runs the work of job executions; the kubelets call it."""
-
-    def record_binding(self, execution: JobExecution, ranks: Sequence[int], nodes: Sequence[str], now: Instant) -> None:
-        """Record that pods were bound; their nodes have not admitted them yet."""
-
-    #: Called at the end of work whose end was not known at its start. The kubelets set it.
-    on_end: Callable[[JobExecution, Instant], None] | None
-
-    def start(self, execution: JobExecution, now: Instant) -> Instant | None:
-        """Start the work, once all pods run. Return when it ends, or None if `on_end` will report that."""
-
-    def complete(self, execution: JobExecution, now: Instant) -> None:
-        """Record that all pods have ended with the work, in a run where pod statuses are not written."""
-
-    def abort(self, execution: JobExecution, now: Instant) -> None:
-        """Stop the work before its end."""
-
-    def handle_node_loss(self, execution: JobExecution, now: Instant) -> None:
-        """Handle that a node with pods of the execution failed or was deleted."""
-
-
 ExecutionGroup = tuple[JobExecution, Sequence[int], Sequence[int]]
 """An execution with its pods in a batch: their positions in the batch and their ranks. A tuple, for speed."""
 
 
 class JobExecutions:
-    """Looks up the execution and the rank of a pod."""
+    """Looks up the execution of a pod."""
 
     def __init__(self) -> None:
         #: Exactly the pods of live executions.
-        self._by_pod: dict[Key, tuple[JobExecution, int]] = {}
+        self._by_pod: dict[Key, JobExecution] = {}
+        #: The latest pods that were grouped, and their groups: several subscribers group the pods of each batch.
+        self._latest_groups: tuple[Sequence[Key], Sequence[ExecutionGroup]] = (), ()
 
     def add(self, execution: JobExecution) -> None:
         """Add a new execution."""
-        self._by_pod.update(zip(execution.keys, zip(itertools.repeat(execution), itertools.count()), strict=False))
+        self._latest_groups = (), ()
+        self._by_pod |= dict.fromkeys(execution.keys, execution)
 
     def add_pod(self, execution: JobExecution, rank: int, key: Key) -> None:
         """Add a pod that was created after its execution."""
-        execution.keys[rank] = key
-        self._by_pod[key] = execution, rank
+        execution.record_key(rank, key)
+        self._by_pod[key] = execution
+        self._latest_groups = (), ()
 
     def remove(self, execution: JobExecution) -> None:
         """Remove an execution whose pods are gone."""
-        for key in execution.keys:
-            self._by_pod.pop(key, None)
+        deque(map(self._by_pod.pop, execution.keys, itertools.repeat(None)), maxlen=0)
+        self._latest_groups = (), ()
 
     def live(self) -> list[JobExecution]:
         """Return the executions that have pods, in the order in which they were added."""
-        return list(dict.fromkeys(execution for execution, _ in self._by_pod.values()))
+        return list(dict.fromkeys(self._by_pod.values()))
 
-    def find(self, key: Key) -> tuple[JobExecution, int] | None:
-        """Return the execution and the rank of a pod; None if it belongs to no workload job."""
+    def find(self, key: Key) -> JobExecution | None:
+        """Return the execution of a pod; None if it belongs to no workload job."""
         return self._by_pod.get(key)
 
     def group_by_execution(self, keys: Sequence[Key]) -> Sequence[ExecutionGroup]:
@@ -171,11 +187,20 @@ class JobExecutions:
 
         Usually `keys` is the list of one execution itself; then only the first pod is looked up.
         """
-        entry = self._by_pod.get(keys[0]) if keys else None
-        if entry is not None and keys is entry[0].keys:
+        latest_keys, groups = self._latest_groups
+        if keys is latest_keys:
+            return groups
+        first = self._by_pod.get(keys[0]) if keys else None
+        if first is not None and keys is first.keys:
             ranks = range(len(keys))
-            return ((entry[0], ranks, ranks),)
-        entries = [(position, self._by_pod.get(key)) for position, key in enumerate(keys)]
-        members = [(position, entry[0], entry[1]) for position, entry in entries if entry is not None]
-        grouped = ((owner, list(group)) for owner, group in itertools.groupby(members, key=operator.itemgetter(1)))
-        return [(owner, [member[0] for member in group], [member[2] for member in group]) for owner, group in grouped]
+            groups = ((first, ranks, ranks),)
+        else:
+            owners = zip(itertools.count(), keys, map(self._by_pod.get, keys))
+            by_execution = itertools.groupby(owners, key=operator.itemgetter(2))
+            members = [(owner, list(group)) for owner, group in by_execution if owner is not None]
+            groups = [
+                (owner, [position for position, _, _ in group], [owner.rank_of(key) for _, key, _ in group])
+                for owner, group in members
+            ]
+        self._latest_groups = keys, groups
+        return groups

@@ -43,7 +43,7 @@ class Heartbeats:
             self._on_return.append(on_return)
 
     def last_renewal(self, node: str) -> Instant:
-        """Return when a silent node last renewed its lease, strictly before the instant at which it failed."""
+        """Return when a silent node last renewed its lease, strictly before it failed."""
         since, silent = self._since[node], self._silent[node]
         return Instant(since + max(0, (silent - 1 - since) // RENEW_INTERVAL) * RENEW_INTERVAL)
 

@@ -52,6 +52,12 @@ class MachineRegistry:
         """Return whether a node represents a machine of the platform."""
         return self.ids.get(node, self.described_count) < self.described_count
 
+    def created_among(self, machines: Sequence[Machine]) -> list[Machine]:
+        """Return which of these machines clients have created."""
+        if len(self.machines) == self.described_count:
+            return []
+        return [machine for machine in machines if machine.id >= self.described_count]
+
     def presence(self, number: int) -> Presence | None:
         """Return when the node of a machine existed; None if it did throughout the run."""
         return [] if number in self._not_yet_created else self._presence.get(number)

@@ -66,7 +66,7 @@ class ResourceUsage:
         self._have_offers_changed = False
 
     def offer(self, amounts: Mapping[str, int], sign: int = 1) -> None:
-        """Add the amounts of a node to the offer, or subtract them with a `sign` of -1."""
+        """Add the amounts of a node to those offered, or subtract them with a `sign` of -1."""
         self._have_offers_changed = True
         for resource, amount in amounts.items():
             self.offered[resource] += sign * amount

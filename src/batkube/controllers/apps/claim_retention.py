@@ -1,7 +1,7 @@
 """`persistentVolumeClaimRetentionPolicy` of StatefulSets: deletes claims with the set or when it scales down.
 
 A claim to delete with the set is owned by the set. A claim to delete when the set scales down is owned by the surplus
-pod. The garbage collector does the rest (Kubernetes: pkg/controller/statefulset, stateful_set_utils.go,
+pod. The garbage collector then deletes the claims (Kubernetes: pkg/controller/statefulset/stateful_set_utils.go,
 updateClaimOwnerRefForSetAndPod). A pod that only fails keeps its claim for its replacement.
 """
 
@@ -30,14 +30,16 @@ class ClaimRetention:
         """Set the owners of the pod's claims; `is_desired` says whether the set's replicas include the pod."""
         for claim in self._claims_of(owner, pod):
             managed = {(owner["kind"], owner["metadata"]["name"]), ("Pod", pod["metadata"]["name"])}
-            before = claim["metadata"].get("ownerReferences") or []
-            after = [reference for reference in before if (reference["kind"], reference["name"]) not in managed]
+            current_references = claim["metadata"].get("ownerReferences") or []
+            references = [
+                reference for reference in current_references if (reference["kind"], reference["name"]) not in managed
+            ]
             controller = controller_of(claim)
-            if controller is None or controller not in after:
-                after += [controller_reference(new_owner) for new_owner in _owners(owner, pod, is_desired)]
-            if after != before and not is_being_deleted(claim):
+            if controller is None or controller not in references:
+                references += [controller_reference(new_owner) for new_owner in _owners(owner, pod, is_desired)]
+            if references != current_references and not is_being_deleted(claim):
                 with contextlib.suppress(ApiError):
-                    self._client.update(CLAIM, with_metadata(claim, ownerReferences=after), now)
+                    self._client.update(CLAIM, with_metadata(claim, ownerReferences=references), now)
 
     def _claims_of(self, owner: KubeObject, pod: KubeObject) -> Iterator[KubeObject]:
         metadata = pod["metadata"]
@@ -50,7 +52,7 @@ class ClaimRetention:
 
 def _owners(owner: KubeObject, pod: KubeObject, is_desired: bool) -> list[KubeObject]:
     policy = owner["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
-    goes_with_set, goes_with_pod = (policy.get(key) == _DELETE for key in ("whenDeleted", "whenScaled"))
-    if goes_with_pod and not is_desired:
+    is_deleted_with_set, is_deleted_with_pod = (policy.get(key) == _DELETE for key in ("whenDeleted", "whenScaled"))
+    if is_deleted_with_pod and not is_desired:
         return [pod]
-    return [owner] if goes_with_set else []
+    return [owner] if is_deleted_with_set else []

@@ -3,7 +3,7 @@
 Without a surge, up to maxUnavailable old pods are deleted, and new ones replace them. With a surge, a new pod is
 created next to the old one, which is deleted once the new one is available; this happens on up to maxSurge nodes at a
 time, and on every node whose old pod is not available. Kubernetes: pkg/controller/daemon/update.go, rollingUpdate;
-daemon_controller.go, podsShouldBeOnNode.
+pkg/controller/daemon/daemon_controller.go, podsShouldBeOnNode.
 """
 
 from __future__ import annotations

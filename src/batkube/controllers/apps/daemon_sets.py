@@ -1,7 +1,7 @@
 """DaemonSets: one pod on every eligible node.
 
 Each pod has a node affinity for its node and is bound by the scheduler; it tolerates the taints of node conditions.
-Kubernetes: pkg/controller/daemon (daemon_controller.go, update.go, util/daemonset_util.go).
+Kubernetes: pkg/controller/daemon/daemon_controller.go, update.go and util/daemonset_util.go.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class DaemonSetController(PodOwnerController):
         now: Instant,
     ) -> None:
         # Kubernetes: daemon_controller.go, manage and podsShouldBeOnNode.
-        pods, surges = self._by_node(owner), max_surge(owner, len(eligible)) > 0
+        pods, allows_surge = self._by_node(owner), max_surge(owner, len(eligible)) > 0
         tolerations = _tolerations(owner)
         for name, node_pods in pods.items():
             node = nodes.get(Key(name))
@@ -102,7 +102,7 @@ class DaemonSetController(PodOwnerController):
             running = [pod for pod in active if pod not in failed]
             if not may_run:
                 surplus = running
-            elif surges:
+            elif allows_surge:
                 surplus = surplus_pods(owner, running, digest, now)
             else:
                 surplus = running[1:]  # the oldest pod of the node stays
@@ -110,7 +110,7 @@ class DaemonSetController(PodOwnerController):
                 self.pod_control.delete(owner, pod, now)
             if failed:
                 self.queue.add_after(key, now, _FAILED_POD_DELAY)
-        self._create(owner, [name for name in eligible if not _has_pod(pods.get(name, ()), surges)], digest, now)
+        self._create(owner, [name for name in eligible if not _has_pod(pods.get(name, ()), allows_surge)], digest, now)
 
     def _create(self, owner: KubeObject, nodes: Sequence[str], digest: str, now: Instant) -> None:
         _, problem = self.pod_control.create_many(
@@ -126,13 +126,13 @@ class DaemonSetController(PodOwnerController):
         self._create(owner, step.nodes_to_surge, digest, now)
 
 
-def _has_pod(pods: Sequence[KubeObject], surges: bool) -> bool:
+def _has_pod(pods: Sequence[KubeObject], allows_surge: bool) -> bool:
     """Return whether the node needs no further pod; with a surge, finished and terminating pods do not count."""
-    return any(not surges or not (is_being_deleted(pod) or is_finished(pod)) for pod in pods)
+    return any(not allows_surge or not (is_being_deleted(pod) or is_finished(pod)) for pod in pods)
 
 
 def _tolerations(owner: KubeObject) -> list[KubeObject]:
-    """Return the template's tolerations plus those of node conditions (Kubernetes: AddOrUpdateDaemonPodTolerations)."""
+    """Return the template's tolerations plus those of node conditions (AddOrUpdateDaemonPodTolerations)."""
     spec = owner["spec"]["template"]["spec"]
     added = [*_TOLERATED, *([("network-unavailable", "NoSchedule")] if spec.get("hostNetwork") else [])]
     tolerations = list(spec.get("tolerations") or ())
@@ -146,7 +146,7 @@ def _tolerations(owner: KubeObject) -> list[KubeObject]:
 def _can_stay(node: KubeObject, owner: KubeObject, tolerations: Sequence[KubeObject]) -> bool:
     """Return whether a pod may stay on a node where no new pod would be created: only taints have been added.
 
-    Kubernetes: NodeShouldRunDaemonPod.
+    Kubernetes: daemon_controller.go, NodeShouldRunDaemonPod.
     """
     if not NodeConstraints(owner["spec"]["template"]["spec"]).accepts_labels(node):
         return False

@@ -1,6 +1,6 @@
 """Deployments: rolling updates, recreation, scaling and rollback through ReplicaSets.
 
-Kubernetes: pkg/controller/deployment.
+Kubernetes: pkg/controller/deployment/deployment_controller.go, sync.go, rolling.go, recreate.go and progress.go.
 """
 
 from __future__ import annotations
@@ -318,8 +318,10 @@ class DeploymentController(Controller):
     def _delete_old_replica_sets(self, deployment: KubeObject, old: Sequence[KubeObject], now: Instant) -> None:
         """Delete the oldest revisions beyond revisionHistoryLimit (Kubernetes: sync.go, cleanupDeployment)."""
         limit = deployment["spec"].get("revisionHistoryLimit", _NO_LIMIT)
-        alive = sorted((replica_set for replica_set in old if not is_being_deleted(replica_set)), key=plan.revision_of)
-        for replica_set in alive[: max(0, len(alive) - limit)]:
+        existing = sorted(
+            (replica_set for replica_set in old if not is_being_deleted(replica_set)), key=plan.revision_of
+        )
+        for replica_set in existing[: max(0, len(existing) - limit)]:
             status, metadata = replica_set.get("status", {}), replica_set["metadata"]
             is_observed = metadata.get("generation", 0) <= status.get("observedGeneration", 0)
             if not replicas_of(replica_set) and not status.get("replicas", 0) and is_observed:

@@ -1,6 +1,6 @@
 """ReplicaSets and ReplicationControllers: exactly as many pods as requested.
 
-Kubernetes: pkg/controller/replicaset.
+Kubernetes: pkg/controller/replicaset/replica_set.go.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ReplicaSetController(PodOwnerController):
 
 
 class ReplicationManager(ReplicaSetController):
-    """Maintains ReplicationControllers in the same way (Kubernetes: pkg/controller/replication)."""
+    """Maintains ReplicationControllers in the same way (pkg/controller/replication/replication_controller.go)."""
 
     storage, group, kind = REPLICATION_CONTROLLER, "", "ReplicationController"
 
@@ -98,11 +98,11 @@ def _status(replica_set: KubeObject, pods: Sequence[KubeObject], problem: ApiErr
 
 def _conditions(replica_set: KubeObject, pod_count: int, problem: ApiError | None, now: Instant) -> list[Condition]:
     """Return the conditions; while pods cannot be created or deleted, one of them is ReplicaFailure."""
-    present = replica_set.get("status", {}).get("conditions") or []
-    others = [condition for condition in present if condition["type"] != _FAILURE]
+    current = replica_set.get("status", {}).get("conditions") or []
+    others = [condition for condition in current if condition["type"] != _FAILURE]
     if problem is None:
         return others
-    if len(others) < len(present):
-        return list(present)
+    if len(others) < len(current):
+        return list(current)
     reason = "FailedCreate" if pod_count < replica_set["spec"].get("replicas", 1) else "FailedDelete"
     return [*others, new_condition(_FAILURE, "True", reason, problem.message, now)]

@@ -1,6 +1,6 @@
 """ControllerRevisions: the history of pod templates of a StatefulSet or DaemonSet.
 
-Kubernetes: pkg/controller/history.
+Kubernetes: pkg/controller/history/controller_history.go.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ControllerRevisions:
         return sorted(self._owned.owned_by(owner["metadata"]["uid"]), key=lambda revision: int(revision["revision"]))
 
     def get_or_create(self, owner: KubeObject, now: Instant) -> KubeObject:
-        """Return the revision of the current template; that of a restored template becomes the latest one again."""
+        """Return the revision of the current template; the revision of a restored template becomes the latest one."""
         revisions, data = self.owned_by(owner), _template_patch(owner["spec"]["template"])
         following = revisions[-1]["revision"] + 1 if revisions else 1
         same = next((revision for revision in reversed(revisions) if revision["data"] == data), None)
@@ -46,9 +46,9 @@ class ControllerRevisions:
             return same
         return self._client.update(REVISION, {**same, "revision": following}, now)
 
-    def delete_old(self, owner: KubeObject, used: Collection[str], now: Instant) -> None:
-        """Delete the oldest unused revisions beyond revisionHistoryLimit (Kubernetes: truncateHistory)."""
-        unused = [revision for revision in self.owned_by(owner) if revision["metadata"]["name"] not in used]
+    def delete_old(self, owner: KubeObject, names_in_use: Collection[str], now: Instant) -> None:
+        """Delete the oldest unused revisions beyond revisionHistoryLimit (statefulset: truncateHistory)."""
+        unused = [revision for revision in self.owned_by(owner) if revision["metadata"]["name"] not in names_in_use]
         surplus = len(unused) - owner["spec"].get("revisionHistoryLimit", 10)
         for revision in unused[: max(0, surplus)]:
             self._client.delete(REVISION, key_of(revision), now)
@@ -68,7 +68,7 @@ def hash_of(revision: KubeObject) -> str:
 def _template_patch(template: KubeObject) -> KubeObject:
     """Return the patch that restores a template, with keys sorted by name as Go marshals maps.
 
-    Clients compare revisions by their bytes (Kubernetes: pkg/controller/daemon, Match).
+    Clients compare revisions by their bytes (Kubernetes: pkg/controller/daemon/update.go, Match).
     """
     data: KubeObject = msgspec.to_builtins({"spec": {"template": {"$patch": "replace", **template}}}, order="sorted")
     return data

@@ -81,7 +81,7 @@ def max_unavailable(deployment: KubeObject) -> int:
 def template_hash(template: KubeObject, collisions: int) -> str:
     """Return the hash of a pod template, for the name of its ReplicaSet and the label of its pods.
 
-    It looks like Kubernetes' hash but differs from it, because that one is computed from Go's dump of the structure.
+    It differs from Kubernetes' hash, which is that of Go's dump of the structure (controller_utils.go, ComputeHash).
     """
     digest = hashlib.sha256(_encode(template) + (str(collisions).encode() if collisions else b"")).digest()
     return "".join(_SAFE_LETTERS[ord(digit) % 27] for digit in str(int.from_bytes(digest[:4])))
@@ -143,7 +143,7 @@ def revision_of(obj: KubeObject) -> int:
 
 
 def annotations_for_new(deployment: KubeObject, current: dict[str, str] | None, revision: int) -> dict[str, str]:
-    """Return the annotations of the new ReplicaSet; `present` are its current ones, None if it is to be created.
+    """Return the annotations of the new ReplicaSet; `current` are its current ones, None if it does not exist.
 
     If an old ReplicaSet becomes the new one again, its former revisions are appended to its revision history.
     """
@@ -195,8 +195,8 @@ def desired_new_replicas(deployment: KubeObject, old: Sequence[KubeObject], curr
     """Return the allowed size of the new ReplicaSet, which has `current` pods now (Kubernetes: NewRSNewReplicas)."""
     if not is_rolling_update(deployment):
         return replicas_of(deployment)
-    room = replicas_of(deployment) + max_surge(deployment) - total_replicas(old) - current
-    return current + max(0, min(room, replicas_of(deployment) - current))
+    allowed_increase = replicas_of(deployment) + max_surge(deployment) - total_replicas(old) - current
+    return current + max(0, min(allowed_increase, replicas_of(deployment) - current))
 
 
 def is_saturated(deployment: KubeObject, replica_set: KubeObject | None) -> bool:

@@ -1,6 +1,6 @@
 """Status of a Deployment's rollout, as `kubectl rollout status` expects it.
 
-Kubernetes: pkg/controller/deployment, progress.go and sync.go.
+Kubernetes: pkg/controller/deployment/progress.go and sync.go.
 """
 
 from __future__ import annotations
@@ -129,29 +129,29 @@ def _update_progressing(
     current: Condition | None,
     now: Instant,
 ) -> list[Condition]:
-    about = deployment if new is None else new
-    subject = f'{about["kind"]} "{about["metadata"]["name"]}"'
+    subject_object = deployment if new is None else new
+    subject = f'{subject_object["kind"]} "{subject_object["metadata"]["name"]}"'
     if is_complete(deployment, status):
-        done = _condition(PROGRESSING, "True", COMPLETE, f"{subject} has successfully progressed.", now)
-        return _set_condition(conditions, done)
+        complete = _condition(PROGRESSING, "True", COMPLETE, f"{subject} has successfully progressed.", now)
+        return _set_condition(conditions, complete)
     if _has_progressed(deployment.get("status", {}), status):
-        moving = _condition(PROGRESSING, "True", "ReplicaSetUpdated", f"{subject} is progressing.", now)
+        progressing = _condition(PROGRESSING, "True", "ReplicaSetUpdated", f"{subject} is progressing.", now)
         if current is not None and current["status"] == "True":
-            moving["lastTransitionTime"] = current["lastTransitionTime"]
-        return [*_remove_condition(conditions, PROGRESSING), moving]
+            progressing["lastTransitionTime"] = current["lastTransitionTime"]
+        return [*_remove_condition(conditions, PROGRESSING), progressing]
     if _has_timed_out(deployment, current, now):
-        late = _condition(PROGRESSING, "False", TIMED_OUT, f"{subject} has timed out progressing.", now)
-        return _set_condition(conditions, late)
+        timed_out = _condition(PROGRESSING, "False", TIMED_OUT, f"{subject} has timed out progressing.", now)
+        return _set_condition(conditions, timed_out)
     return list(conditions)
 
 
 def _has_progressed(old: KubeObject, new: KubeObject) -> bool:
     # Kubernetes: DeploymentProgressing.
-    def left_over(status: KubeObject) -> int:
+    def old_pods(status: KubeObject) -> int:
         count: int = status.get("replicas", 0) - status.get("updatedReplicas", 0)
         return count
 
-    return left_over(new) < left_over(old) or any(
+    return old_pods(new) < old_pods(old) or any(
         new.get(field, 0) > old.get(field, 0) for field in ("updatedReplicas", "readyReplicas", "availableReplicas")
     )
 

@@ -1,6 +1,6 @@
 """StatefulSets: pods with stable names, created in order, and deleted and updated in reverse order.
 
-Kubernetes: pkg/controller/statefulset (stateful_set_control.go, stateful_set_utils.go).
+Kubernetes: pkg/controller/statefulset/stateful_set_control.go and stateful_set_utils.go.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class StatefulSetController(PodOwnerController):
             self._manage_pods(owner, current, update, now)
         pods = self.pods.owned_by(owner["metadata"]["uid"])
         self.write_status(owner, _status(owner, pods, current, update, now), now)
-        used = {pod["metadata"].get("labels", {}).get(REVISION_LABEL, "") for pod in pods}
-        self._revisions.delete_old(owner, used | {_name(current), _name(update)}, now)
+        names_in_use = {pod["metadata"].get("labels", {}).get(REVISION_LABEL, "") for pod in pods}
+        self._revisions.delete_old(owner, names_in_use | {_name(current), _name(update)}, now)
         self.requeue_when_available(key, owner, pods, now)
 
     def _manage_pods(self, owner: KubeObject, current: KubeObject, update: KubeObject, now: Instant) -> None:
@@ -78,13 +78,13 @@ class StatefulSetController(PodOwnerController):
         if self._scale_down(owner, pods, desired, is_ordered, now):
             return
         if (spec.get("updateStrategy") or {}).get("type", "RollingUpdate") == "RollingUpdate":
-            renewable = reversed(desired[_partition(spec) :])
-            self._rolling_update(owner, [pods[ordinal] for ordinal in renewable if ordinal in pods], update, now)
+            updatable = reversed(desired[_partition(spec) :])
+            self._rolling_update(owner, [pods[ordinal] for ordinal in updatable if ordinal in pods], update, now)
 
     def _scale_down(
         self, owner: KubeObject, pods: Mapping[int, KubeObject], desired: range, is_ordered: bool, now: Instant
     ) -> bool:
-        """Delete pods beyond the set's size, last one first; return whether everything else must wait."""
+        """Delete pods beyond the set's size, last one first; return whether updates must wait."""
         unhealthy = [ordinal for ordinal in sorted(pods) if not _is_healthy(pods[ordinal])]
         for ordinal in sorted(pods, reverse=True):
             if ordinal in desired:
@@ -179,7 +179,7 @@ def _min_ready_s(owner: KubeObject) -> int:
 
 
 def _is_healthy(pod: KubeObject) -> bool:
-    # Kubernetes: isHealthy.
+    # Kubernetes: stateful_set_utils.go, isRunningAndReady and isTerminating.
     return phase_of(pod) == "Running" and is_ready(pod) and not is_being_deleted(pod)
 
 

@@ -99,7 +99,7 @@ class HorizontalPodAutoscalerController(Controller):
         self._selectors: dict[Key, LabelSelector] = {}
 
     def reconcile_deleted(self, key: Key, now: Instant) -> None:
-        """Forget a deleted autoscaler."""
+        """Remove the history and the selector of a deleted autoscaler."""
         self._histories.pop(key, None)
         self._selectors.pop(key, None)
 
@@ -137,9 +137,9 @@ class HorizontalPodAutoscalerController(Controller):
     def _rescale(
         self, key: Key, reconciliation: _Reconciliation, scale: KubeObject, recommendation: _Recommendation
     ) -> None:
-        resized = {**scale, "spec": {"replicas": recommendation.replicas}}
+        new_scale = {**scale, "spec": {"replicas": recommendation.replicas}}
         try:
-            self._scales.update_scale(reconciliation.spec["scaleTargetRef"], namespace_of(key), resized)
+            self._scales.update_scale(reconciliation.spec["scaleTargetRef"], namespace_of(key), new_scale)
         except ApiError as error:
             message = f"the HPA controller was unable to update the target scale: {error.message}"
             reconciliation.set_condition("AbleToScale", False, "FailedUpdateScale", message)
@@ -187,7 +187,7 @@ class HorizontalPodAutoscalerController(Controller):
         failures: list[MetricUnavailable] = []
         for spec in specs:
             try:
-                measured = replicas_for_metric(spec, namespace_of(key), pods, self._use, size, reconciliation.now)
+                result = replicas_for_metric(spec, namespace_of(key), pods, self._use, size, reconciliation.now)
             except MetricUnavailable as failure:
                 self.record_event(
                     reconciliation.autoscaler, "Warning", failure.reason, failure.message, reconciliation.now
@@ -195,9 +195,9 @@ class HorizontalPodAutoscalerController(Controller):
                 failures.append(failure)
                 metrics.append({"type": ""})
                 continue
-            metrics.append(measured.status)
-            if desired == 0 or measured.replicas > desired:
-                desired, name = measured.replicas, measured.name
+            metrics.append(result.status)
+            if desired == 0 or result.replicas > desired:
+                desired, name = result.replicas, result.name
         # With some metrics missing, never scale down: the missing ones might require more pods.
         if failures and (len(failures) == len(specs) or desired < size):
             first = failures[0]
@@ -230,13 +230,14 @@ class HorizontalPodAutoscalerController(Controller):
         pods = [
             pod for _, pod in self.store.in_namespace(POD, namespace) if selector.matches(pod["metadata"].get("labels"))
         ]
-        rivals = [
-            rival
-            for rival, other in sorted(self._selectors.items())
-            if namespace_of(rival) == namespace and any(other.matches(pod["metadata"].get("labels")) for pod in pods)
+        selecting = [
+            autoscaler
+            for autoscaler, other in sorted(self._selectors.items())
+            if namespace_of(autoscaler) == namespace
+            and any(other.matches(pod["metadata"].get("labels")) for pod in pods)
         ]
-        if len(rivals) > 1:
-            names = " ".join(f"{{{name_of(rival)} {namespace_of(rival)}}}" for rival in rivals)
+        if len(selecting) > 1:
+            names = " ".join(f"{{{name_of(autoscaler)} {namespace_of(autoscaler)}}}" for autoscaler in selecting)
             message = f"pods by selector {text} are controlled by multiple HPAs: [{names}]"
             raise self._selector_error(reconciliation, "AmbiguousSelector", message)
         return pods

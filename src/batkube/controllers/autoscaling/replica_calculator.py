@@ -1,7 +1,7 @@
 """Calculates the number of replicas from the usage of the current pods.
 
 If all pods have metrics, the size changes in proportion to the ratio of usage to target. Pods without metrics are
-assumed to weigh against the change: when scaling up they use nothing, when scaling down they use their full target.
+assumed to use nothing when scaling up, and the full target when scaling down, so that the change is smaller.
 Kubernetes: pkg/controller/podautoscaler/replica_calculator.go and metrics/utilization.go.
 """
 
@@ -19,7 +19,7 @@ from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Duration, Instant, instant_of, seconds
 from batkube.kernel.quantities import CPU, parse_quantity
 
-#: --horizontal-pod-autoscaler-tolerance: no change within this distance from the target. All three are defaults.
+#: --horizontal-pod-autoscaler-tolerance: no change within this distance from the target. These are the defaults.
 _TOLERANCE = 0.1
 #: --horizontal-pod-autoscaler-cpu-initialization-period: for so long after its start, the CPU usage of a pod only
 #: counts once the pod has been ready for a whole metrics window.
@@ -70,45 +70,45 @@ class _PodGroups(NamedTuple):
 
 
 def calculate_replicas(
-    target: Target, pods: Sequence[KubeObject], use: PodUsage, size: int, now: Instant
+    target: Target, pods: Sequence[KubeObject], pod_usage: PodUsage, size: int, now: Instant
 ) -> ReplicaProposal:
     """Return the proposed number of replicas for a target of size `size`. Raises CalculationFailed.
 
     Kubernetes: GetResourceReplicas.
     """
-    samples = _samples(target, pods, use, now)
+    samples = _samples(target, pods, pod_usage, now)
     if not pods:
         raise CalculationFailed("no pods returned by selector while calculating replica count")
     groups = _group_pods(pods, samples, target.resource, now)
-    counted = _without(samples, {*groups.ignored, *groups.unready})
-    if not counted:
+    counted_samples = _without(samples, {*groups.ignored, *groups.unready})
+    if not counted_samples:
         raise CalculationFailed("did not receive metrics for targeted pods (pods might be unready)")
     requests = {} if target.utilisation_percent is None else _requests(target, pods)
-    measured = _usage(target, counted, requests)
+    measured = _usage(target, counted_samples, requests)
     usage_now = measured.average, measured.utilisation_percent
     has_unready = bool(groups.unready) and measured.ratio > 1
     if not has_unready and not groups.missing:
         # Within the tolerance, the size stays.
         replicas = size if _is_within_tolerance(measured.ratio) else math.ceil(measured.ratio * groups.ready_count)
         return ReplicaProposal(replicas, *usage_now)
-    completed = {**counted, **_assumed_samples(target, groups.missing, requests, measured.ratio)}
+    all_samples = {**counted_samples, **_assumed_samples(target, groups.missing, requests, measured.ratio)}
     if has_unready:
-        completed |= dict.fromkeys(groups.unready, 0)
-    assumed = _usage(target, completed, requests)
+        all_samples |= dict.fromkeys(groups.unready, 0)
+    assumed = _usage(target, all_samples, requests)
     is_reversed = (measured.ratio < 1 < assumed.ratio) or (assumed.ratio < 1 < measured.ratio)
     if is_reversed or _is_within_tolerance(assumed.ratio):
         return ReplicaProposal(size, *usage_now)
-    replicas = math.ceil(assumed.ratio * len(completed))
+    replicas = math.ceil(assumed.ratio * len(all_samples))
     if (assumed.ratio < 1 and replicas > size) or (assumed.ratio > 1 and replicas < size):
         return ReplicaProposal(size, *usage_now)
     return ReplicaProposal(replicas, *usage_now)
 
 
-def _samples(target: Target, pods: Iterable[KubeObject], use: PodUsage, now: Instant) -> Samples:
+def _samples(target: Target, pods: Iterable[KubeObject], pod_usage: PodUsage, now: Instant) -> Samples:
     samples: Samples = {}
     is_any_measured = False
     for pod in pods:
-        usages = use.of(pod, now)
+        usages = pod_usage.of(pod, now)
         is_any_measured |= bool(usages)
         counted = [usages[name] for name in usages if not target.container or name == target.container]
         if counted and all(target.resource in usage for usage in counted):
@@ -150,12 +150,12 @@ def _is_unready(pod: KubeObject, now: Instant) -> bool:
 
 
 def _requests(target: Target, pods: Iterable[KubeObject]) -> dict[str, int]:
-    # Kubernetes: calculatePodRequests.
+    # Kubernetes: replica_calculator.go, calculateRequests.
     return {_pod_name(pod): _request(target, pod) for pod in pods}
 
 
 def _request(target: Target, pod: KubeObject) -> int:
-    """Return the request of a pod: the pod-level one if set, otherwise that of all regular and sidecar containers."""
+    """Return the request of a pod: the pod-level one if set, otherwise the sum over regular and sidecar containers."""
     spec, resource = pod["spec"], target.resource
     pod_requests = (spec.get("resources") or {}).get("requests")
     if pod_requests and not target.container:
@@ -179,7 +179,7 @@ def _request(target: Target, pod: KubeObject) -> int:
 
 
 def _usage(target: Target, samples: Samples, requests: Mapping[str, int]) -> _Usage:
-    # Kubernetes: GetResourceUtilizationRatio.
+    # Kubernetes: metrics/utilization.go, GetResourceUtilizationRatio.
     if target.utilisation_percent is None:
         assert target.average is not None
         average = sum(samples.values()) // len(samples)

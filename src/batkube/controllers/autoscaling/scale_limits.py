@@ -1,8 +1,8 @@
 """Limits of scaling: bounds, rates and stabilization.
 
-Before scaling down, the highest recommendation of the stabilization window counts, so that a short lull does not remove
-pods that the next peak needs. Past changes are recorded for rate policies such as "at most four pods a minute". The
-defaults are: not below any recommendation of the last five minutes, and at most double the size or four pods at once.
+Before scaling down, the highest recommendation of the stabilization window counts, so that a short decrease of usage
+does not remove pods that the next peak needs. Past changes are recorded for rate policies such as "four pods a minute".
+By default, the size is not below any recommendation of the last five minutes, and at most doubles or reaches four pods.
 Kubernetes: pkg/controller/podautoscaler/horizontal.go, normalizeDesiredReplicas and the functions after it.
 """
 
@@ -67,7 +67,7 @@ class ScaleHistory:
     def next_step(
         self, size: int, desired: int, bounds: ReplicaBounds, behaviour: KubeObject | None, now: Instant
     ) -> ScaleStep:
-        """Return the next size on the way from `size` to `wanted`, and record the recommendation."""
+        """Return the next size on the way from `size` to `desired`, and record the recommendation."""
         if behaviour is None:
             stabilized, able = self._stabilize_by_default(desired, now)
             allowed, limit = _limit_rate_by_default(size, stabilized, bounds)

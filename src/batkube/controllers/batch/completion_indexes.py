@@ -54,7 +54,7 @@ def format_indexes(indexes: int) -> str:
 
 
 def first_missing(taken: int, count: int, completions: int) -> list[int]:
-    """Return the lowest `count` indexes that are not in `taken`, or fewer if there are not so many.
+    """Return the lowest `count` indexes that are not in `taken`, or fewer if there are not enough.
 
     Kubernetes: firstPendingIndexes.
     """

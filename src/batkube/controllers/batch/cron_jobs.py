@@ -1,6 +1,6 @@
 """CronJobs: create Jobs on schedule, and delete old ones.
 
-Kubernetes: pkg/controller/cronjob.
+Kubernetes: pkg/controller/cronjob/cronjob_controllerv2.go.
 """
 
 from __future__ import annotations
@@ -207,8 +207,8 @@ class CronJobController(Controller):
 def _most_recent_schedule_time(cron_job: KubeObject, schedule: Schedule, now: Instant) -> Instant | None:
     """Return the latest scheduled time that has passed and has no Job yet, or None.
 
-    Long-missed times are skipped in one step of a multiple of the first interval, minus one; this keeps the phase of
-    `@every` (Kubernetes: cronjob/utils.go, mostRecentScheduleTime).
+    Missed times are skipped in one step, a multiple of the first interval minus one. This keeps the phase of `@every`
+    (Kubernetes: cronjob/utils.go, mostRecentScheduleTime).
     """
     status, spec = cron_job.get("status", {}), cron_job["spec"]
     earliest = instant_of(status.get("lastScheduleTime") or cron_job["metadata"]["creationTimestamp"])
@@ -228,7 +228,7 @@ def _most_recent_schedule_time(cron_job: KubeObject, schedule: Schedule, now: In
 
 
 def _job_from_template(cron_job: KubeObject, due: Instant) -> KubeObject:
-    # Kubernetes: getJobFromTemplate2.
+    # Kubernetes: cronjob/utils.go, getJobFromTemplate2.
     template, metadata = cron_job["spec"]["jobTemplate"], cron_job["metadata"]
     job_metadata = template.get("metadata") or {}
     unix_s = (due - UNIX_START) // NANOSECONDS_PER_SECOND

@@ -1,6 +1,6 @@
 """Conditions that end a Job, in the order in which Kubernetes checks them.
 
-Kubernetes: pkg/controller/job, syncJob.
+Kubernetes: pkg/controller/job/job_controller.go, syncJob; success_policy.go.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from batkube.kernel.instants import Instant, bounded_seconds, instant_of
 def early_end_condition(sync: JobSync, now: Instant) -> Condition | None:
     """Return the final condition that is already set, or that failures, the deadline or the success policy set now."""
     for kind in ("SuccessCriteriaMet", "FailureTarget"):
-        decided = next(
+        interim = next(
             (condition for condition in sync.conditions if condition["type"] == kind and condition["status"] == "True"),
             None,
         )
-        if decided is not None:
-            return decided
+        if interim is not None:
+            return interim
     reason = _failure_reason(sync, now)
     if reason is not None:
         return job_condition("FailureTarget", "True", *reason, now)
@@ -44,11 +44,11 @@ def _failure_reason(sync: JobSync, now: Instant) -> tuple[str, str] | None:
     if _is_past_deadline(sync, now):
         return "DeadlineExceeded", "Job was active longer than specified deadline"
     if sync.has_backoff_limit_per_index:
-        failed, done = sync.failed_indexes.bit_count(), sync.succeeded_indexes.bit_count()
+        failed, succeeded = sync.failed_indexes.bit_count(), sync.succeeded_indexes.bit_count()
         max_failed = spec.get("maxFailedIndexes")
         if max_failed is not None and failed > max_failed:
             return "MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes"
-        if failed and failed + done >= (sync.completions or 0):
+        if failed and failed + succeeded >= (sync.completions or 0):
             return "FailedIndexes", "Job has failed indexes"
     return None
 
@@ -92,8 +92,10 @@ def _success_policy_message(sync: JobSync) -> str | None:
         rule_indexes = None if index_text is None else parse_indexes(index_text, sync.completions or 0)
         if rule_indexes == 0:
             continue
-        done = sync.succeeded_indexes if rule_indexes is None else sync.succeeded_indexes & rule_indexes
-        if (rule_indexes is not None and done == rule_indexes) or (count is not None and done.bit_count() >= count):
+        succeeded = sync.succeeded_indexes if rule_indexes is None else sync.succeeded_indexes & rule_indexes
+        if (rule_indexes is not None and succeeded == rule_indexes) or (
+            count is not None and succeeded.bit_count() >= count
+        ):
             return f"Matched rules at index {number}"
     return None
 

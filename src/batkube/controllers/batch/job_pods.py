@@ -1,6 +1,6 @@
 """Calculates which pods of a Job to create or delete.
 
-Kubernetes: pkg/controller/job, manageJob.
+Kubernetes: pkg/controller/job/job_controller.go, manageJob; indexed_job_utils.go.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from batkube.controllers.framework.deletion_order import by_readiness
 from batkube.kernel.instants import Duration, Instant
 
 _INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
-#: Maximum length of a name prefix, before five random letters are added (apiserver: names.maxGeneratedNameLength).
+#: Maximum length of a name prefix, before five random letters are added (apiserver: pkg/storage/names/generate.go).
 _PREFIX_LENGTH = 58
 
 
@@ -27,14 +27,14 @@ class PodPlan(NamedTuple):
 
 
 def _desired_active(sync: JobSync) -> int:
-    """Return the desired number of active pods (Kubernetes: wantActivePodsCount in manageJob)."""
+    """Return the desired number of active pods (Kubernetes: manageJob, wantActive)."""
     if is_suspended(sync.job):
         return 0
     parallelism: int = sync.spec.get("parallelism", 1)
     if sync.completions is None:
         return len(sync.active) if sync.succeeded_count > 0 else parallelism
-    left: int = sync.completions - sync.succeeded_count
-    return max(0, min(parallelism, left))
+    missing: int = sync.completions - sync.succeeded_count
+    return max(0, min(parallelism, missing))
 
 
 def pods_to_delete(sync: JobSync) -> list[KubeObject]:

@@ -1,6 +1,6 @@
 """State of one reconciliation of a Job: its pods, classified, and the status to write.
 
-Kubernetes: pkg/controller/job, type syncJobCtx and its helpers.
+Kubernetes: pkg/controller/job/job_controller.go (type syncJobCtx) and tracking_utils.go.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class JobSync:
             + len(self.uncounted_failed)
         )
         self.succeeded_count = self.status.get("succeeded", 0) + len(self.new_succeeded) + len(self.uncounted_succeeded)
-        #: The final condition, once it is known.
+        #: The final condition, once it is determined.
         self.finished_condition: Condition | None = None
         #: Indexed Jobs: succeeded indexes according to the status, and those including uncounted pods.
         self.counted_indexes = 0
@@ -118,9 +118,9 @@ class JobSync:
         self.succeeded_indexes = self.counted_indexes | now_succeeded
         self.succeeded_count = self.succeeded_indexes.bit_count()
         if self.has_backoff_limit_per_index:
-            earlier = parse_indexes(self.status.get("failedIndexes") or "", completions)
+            previous_indexes = parse_indexes(self.status.get("failedIndexes") or "", completions)
             now_failed = indexes_of(pod for pod in tracked if self._exhausts_index(pod)) & all_indexes(completions)
-            self.failed_indexes = earlier | now_failed
+            self.failed_indexes = previous_indexes | now_failed
             self._find_delayed_deletions()
 
     def _exhausts_index(self, pod: KubeObject) -> bool:
@@ -133,12 +133,12 @@ class JobSync:
         return result.is_counted and _count_in(pod, FAILURE_COUNT) >= self.spec["backoffLimitPerIndex"]
 
     def _find_delayed_deletions(self) -> None:
-        without_delay = self.succeeded_indexes | self.failed_indexes | indexes_of(self.active)
+        settled_indexes = self.succeeded_indexes | self.failed_indexes | indexes_of(self.active)
         for pod in self.pods:
             index = index_of(pod)
             if index is None or not has_finalizer(pod) or not self.is_valid(pod) or not has_failed(pod, self.job):
                 continue
-            if without_delay >> index & 1:
+            if settled_indexes >> index & 1:
                 continue
             other = self.delayed_deletion_by_index.get(index)
             if other is None or _failure_order(other) <= _failure_order(pod):
@@ -185,16 +185,16 @@ class JobSync:
         if self.is_indexed:
             self.succeeded_indexes = self.counted_indexes | mask_of(new_indexes)
 
-    def flush_uncounted(self, gone: Sequence[str]) -> None:
+    def flush_uncounted(self, uids: Sequence[str]) -> None:
         """Add the uncounted pods with these uids to the counters; their finalizers have been removed.
 
         Kubernetes: cleanUncountedPodsWithoutFinalizers.
         """
         for name, uncounted in (("succeeded", self.uncounted_succeeded), ("failed", self.uncounted_failed)):
-            counted = [uid for uid in uncounted if uid in gone]
+            counted = [uid for uid in uncounted if uid in uids]
             if counted:
                 self.status[name] = self.status.get(name, 0) + len(counted)
-                uncounted[:] = [uid for uid in uncounted if uid not in gone]
+                uncounted[:] = [uid for uid in uncounted if uid not in uids]
 
     def build_status(self, active: int) -> KubeObject:
         """Return the Job's new status."""
@@ -227,12 +227,12 @@ def failures_of_index(pod: KubeObject) -> int:
     return _count_in(pod, FAILURE_COUNT) + _count_in(pod, IGNORED_FAILURE_COUNT)
 
 
-def inherited_failures(replaced: KubeObject | None, job: KubeObject) -> dict[str, str]:
+def inherited_failures(failed_pod: KubeObject | None, job: KubeObject) -> dict[str, str]:
     """Return the failure-count annotations of a pod that replaces a failed one."""
-    if replaced is None:
+    if failed_pod is None:
         return {FAILURE_COUNT: "0"}
-    counted, ignored = _count_in(replaced, FAILURE_COUNT), _count_in(replaced, IGNORED_FAILURE_COUNT)
-    if apply_failure_policy(replaced, job).is_counted:
+    counted, ignored = _count_in(failed_pod, FAILURE_COUNT), _count_in(failed_pod, IGNORED_FAILURE_COUNT)
+    if apply_failure_policy(failed_pod, job).is_counted:
         counted += 1
     else:
         ignored += 1

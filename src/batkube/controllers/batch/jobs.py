@@ -1,7 +1,7 @@
 """Jobs: run pods to completion and replace failed ones, until enough have succeeded.
 
-Kubernetes: pkg/controller/job. A finalizer protects pods until they are counted. Their uids are first recorded in the
-status, then the finalizers are removed, then the counters are increased, so that no pod is counted twice or lost.
+Kubernetes: pkg/controller/job/job_controller.go. A finalizer protects pods until they are counted. Their uids are first
+recorded in the status, then the finalizers are removed, then the counters are increased, so that each pod counts once.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _FINAL_CONDITIONS = {"SuccessCriteriaMet": "Complete", "FailureTarget": "Failed"
 
 
 class JobController(Controller):
-    """Runs Jobs."""
+    """Creates, deletes and counts the pods of Jobs."""
 
     storage = JOB
 
     def __init__(self, world: World, client: Client, events: EventRecorder, pods: OwnerIndex) -> None:
         super().__init__(world, client, events)
         self._pods = pods
-        self._pod_control = PodControl(client, events, JOB)
+        self._pod_control = PodControl(world.agenda, client, events, JOB)
         self._orphans = WorkQueue(world, self._sync_orphan_pod)
         #: Failures of each Job since its last success; they determine the back-off delay.
         self._failures: dict[Key, BackoffRecord] = {}
@@ -243,7 +243,7 @@ def is_finished(job: KubeObject) -> bool:
 
 
 class TtlAfterFinishedController(Controller):
-    """Deletes finished Jobs after ttlSecondsAfterFinished (Kubernetes: pkg/controller/ttlafterfinished)."""
+    """Deletes finished Jobs after ttlSecondsAfterFinished (pkg/controller/ttlafterfinished)."""
 
     storage = JOB
 
@@ -255,10 +255,10 @@ class TtlAfterFinishedController(Controller):
         """Delete a finished Job whose TTL has expired."""
         if "ttlSecondsAfterFinished" not in job["spec"] or is_being_deleted(job):
             return
-        end = condition_of(job, "Complete") or condition_of(job, "Failed")
-        if end is None:
+        final_condition = condition_of(job, "Complete") or condition_of(job, "Failed")
+        if final_condition is None:
             return
-        due = instant_of(end["lastTransitionTime"]) + seconds(job["spec"]["ttlSecondsAfterFinished"])
+        due = instant_of(final_condition["lastTransitionTime"]) + seconds(job["spec"]["ttlSecondsAfterFinished"])
         if due > now:
             self.queue.add_after(key, now, Duration(due - now))
             return

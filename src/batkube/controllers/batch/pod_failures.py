@@ -1,6 +1,6 @@
 """Failures of a Job's pods: whether they count, when they happened, and the back-off delay.
 
-Kubernetes: pkg/controller/job, pod_failure_policy.go and backoff_utils.go.
+Kubernetes: pkg/controller/job/pod_failure_policy.go and backoff_utils.go.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MAX_BACKOFF: Duration = seconds(600)
 
 
 def replaces_only_failed(job: KubeObject) -> bool:
-    """Return whether pods are only replaced after they have failed, and not already while they terminate.
+    """Return whether pods are replaced only after they have failed, not while they terminate.
 
     Kubernetes: onlyReplaceFailedPods.
     """
@@ -82,12 +82,12 @@ def apply_failure_policy(pod: KubeObject, job: KubeObject) -> FailurePolicyResul
 def _failed_container(pod: KubeObject, requirement: KubeObject) -> KubeObject | None:
     status = pod.get("status", {})
     container_name = requirement.get("containerName")
-    for status_ in [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]:
-        terminated = status_["state"].get("terminated")
-        if not terminated or not terminated["exitCode"] or container_name not in (None, status_["name"]):
+    for container_status in [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]:
+        terminated = container_status["state"].get("terminated")
+        if not terminated or not terminated["exitCode"] or container_name not in (None, container_status["name"]):
             continue
         if (terminated["exitCode"] in requirement["values"]) == (requirement["operator"] == "In"):
-            failed: KubeObject = status_
+            failed: KubeObject = container_status
             return failed
     return None
 

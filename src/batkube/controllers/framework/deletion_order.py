@@ -33,7 +33,7 @@ def by_rank(pods: Iterable[KubeObject], related: Iterable[KubeObject], now: Inst
     """Sort pods in the order of deletion used by ReplicaSets (Kubernetes: ActivePodsWithRanks).
 
     `related` are the pods of all ReplicaSets with the same owner. Ages are compared by their binary logarithm only, so
-    that not always the youngest pods are deleted.
+    that the youngest pods are not always the ones deleted.
     """
     pods_per_node = Counter(node_of_pod(pod) for pod in related if is_active(pod))
 

@@ -1,4 +1,4 @@
-"""Values given as a number or as a percentage: `3`, `"25%"` (Kubernetes: intstr.GetScaledValueFromIntOrPercent)."""
+"""Numbers and percentages: `3`, `"25%"` (apimachinery: util/intstr/intstr.go, GetScaledValueFromIntOrPercent)."""
 
 from __future__ import annotations
 

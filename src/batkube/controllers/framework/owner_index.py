@@ -1,7 +1,7 @@
 """Index from controller objects to the objects they own: pods by ReplicaSet or Job, ReplicaSets by Deployment.
 
-With an index, reconciling one Job costs its own pods and not all pods of the cluster. Orphans are indexed by namespace,
-because an object with a matching selector may adopt them.
+With an index, reconciling a Job reads only its own pods. Orphans are indexed by namespace, because an object with a
+matching selector may adopt them. Kubernetes: pkg/controller/controller_utils.go, AddPodControllerIndexer.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ class OwnerIndex:
         self.storage = kind
         #: Keys by the controller's uid, or by "namespace/" for orphans. Dicts are used as ordered sets.
         self._members: dict[str, dict[Key, None]] = {}
-        self._listeners: list[OwnedObjectHandler] = []
+        self._handlers: list[OwnedObjectHandler] = []
         store.subscribe(kind, self._on_objects_changed)
 
     def owned_by(self, uid: str) -> list[KubeObject]:
-        """Return the objects owned by the controller with this uid, in the order in which it got them."""
+        """Return the objects owned by the controller with this uid, in the order of creation or adoption."""
         return self._objects(uid)
 
     def orphans(self, namespace: str) -> list[KubeObject]:
         """Return the objects in a namespace that have no controller."""
         return self._objects(f"{namespace}/")
 
-    def subscribe(self, listener: OwnedObjectHandler) -> None:
-        """Call `listener` after every change; if the controller of an object changes, for the old and the new one."""
-        self._listeners.append(listener)
+    def subscribe(self, handler: OwnedObjectHandler) -> None:
+        """Call `handler` after every change; if the controller of an object changes, for the old and the new one."""
+        self._handlers.append(handler)
 
     def _objects(self, group: str) -> list[KubeObject]:
         members = self._members.get(group)
@@ -56,10 +56,10 @@ class OwnerIndex:
                 self._remove(change.key, change.previous)
             if batch.type is not DELETED:
                 self._group(change.key, change.object)[change.key] = None
-            for listener in self._listeners:
-                listener(after, change, now)
+            for handler in self._handlers:
+                handler(after, change, now)
                 if before is not None and not _is_same_owner(before, after):
-                    listener(before, change, now)
+                    handler(before, change, now)
 
     def _remove(self, key: Key, obj: KubeObject) -> None:
         group = self._group(key, obj)

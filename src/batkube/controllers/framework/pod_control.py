@@ -1,6 +1,6 @@
 """Creates, adopts, releases and deletes pods on behalf of a controller object, with events.
 
-Kubernetes: pkg/controller/controller_utils.go (RealPodControl) and controller_ref_manager.go.
+Kubernetes: pkg/controller/controller_utils.go (RealPodControl), controller_ref_manager.go, replicaset/replica_set.go.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from batkube.cluster.object_meta import (
 from batkube.cluster.selectors import LabelSelector, selector_of
 from batkube.cluster.store import Key, KubeObject
 from batkube.controllers.framework.owner_index import OwnerIndex
+from batkube.kernel.agenda import Agenda
 from batkube.kernel.instants import Instant
 
 POD = "pods"
@@ -45,8 +46,14 @@ class PodControl:
     """Creates and deletes pods for controllers of one kind."""
 
     def __init__(
-        self, client: Client, events: EventRecorder, owner_storage: str, messages: EventMessages = _DEFAULT_MESSAGES
+        self,
+        agenda: Agenda,
+        client: Client,
+        events: EventRecorder,
+        owner_storage: str,
+        messages: EventMessages = _DEFAULT_MESSAGES,
     ) -> None:
+        self._agenda = agenda
         self._client = client
         self._messages = messages
         self._events = events
@@ -87,12 +94,16 @@ class PodControl:
         """Create a pod from each template and name prefix; return the number of pods, and the first error.
 
         Creates batches of 1, 2, 4, … pods. After an error the current batch is completed and no other one started, so
-        that an exhausted quota is not hit five hundred times (Kubernetes: slowStartBatch).
+        that an exhausted quota is not hit five hundred times (Kubernetes: slowStartBatch). Creates fewer pods if
+        requests wait; the new pods cause the next reconciliation, which creates the others.
         """
+        is_turn_over = self._agenda.start_turn()
         created, size, problem = 0, _FIRST_BATCH_SIZE, None
         position = 0
         while position < len(templates) and problem is None:
             for template, prefix in templates[position : position + size]:
+                if created and is_turn_over():
+                    return created, problem
                 try:
                     self.create(owner, template, now, generate_name=prefix)
                     created += 1
@@ -137,21 +148,21 @@ def claim_objects(
     eligible: Callable[[KubeObject], bool] = lambda obj: True,
     finalizer: str = "",
 ) -> list[KubeObject]:
-    """Return the objects that `owner` controls, after adopting matching orphans and releasing those that do not match.
+    """Adopt matching orphans, release objects that no longer match, and return the objects that `owner` controls.
 
     Adopted objects get `finalizer`, if set. Only `eligible` objects are considered. An owner that is being deleted
     adopts and releases nothing. Kubernetes: controller_ref_manager.go, ClaimObject.
     """
     metadata, selector = owner["metadata"], pod_selector(owner)
-    is_leaving = is_being_deleted(owner)
+    is_terminating = is_being_deleted(owner)
     orphans = [obj for obj in members.orphans(metadata["namespace"]) if eligible(obj)]
     claimed = []
     for obj in filter(eligible, members.owned_by(metadata["uid"])):
         if selector.matches(obj["metadata"].get("labels")):
             claimed.append(obj)
-        elif not is_leaving:
+        elif not is_terminating:
             _update_unless_gone(client, members.storage, _released(obj, owner, finalizer), now)
-    if is_leaving:
+    if is_terminating:
         return claimed
     for obj in orphans:
         if not is_being_deleted(obj) and selector.matches(obj["metadata"].get("labels")):

@@ -31,7 +31,7 @@ class PodOwnerController(Controller):
     def __init__(self, world: World, client: Client, events: EventRecorder, pods: OwnerIndex) -> None:
         super().__init__(world, client, events)
         self.pods = pods
-        self.pod_control = PodControl(client, events, self.storage, self.event_messages)
+        self.pod_control = PodControl(world.agenda, client, events, self.storage, self.event_messages)
         pods.subscribe(self._on_pod_changed)
 
     def _on_pod_changed(self, controller: KubeObject | None, change: Change, now: Instant) -> None:

@@ -1,7 +1,7 @@
 """Work queue of a controller: keys of objects to reconcile, and when.
 
-Like client-go's workqueue: a key is queued only once; a failed reconciliation is retried after 5 ms, 10 ms, … up to
-1000 seconds; success resets the back-off. A reconciliation that is suspended because a webhook must be called is
+As in client-go (util/workqueue), a key is queued only once; a failed reconciliation is retried after 5 ms, 10 ms, … up
+to 1000 seconds; success resets the back-off. A reconciliation that is suspended because a webhook must be called is
 retried when the response has arrived.
 """
 
@@ -34,7 +34,7 @@ class WorkQueue:
 
     def __init__(self, world: World, reconcile: Reconcile, reaction: Duration = REACTION_TIME) -> None:
         self._agenda = world.agenda
-        self._breaks = world.suspension
+        self._suspension = world.suspension
         self._reconcile = reconcile
         self._reaction_time = reaction
         #: Maximum back-off delay.
@@ -66,7 +66,7 @@ class WorkQueue:
     def _process(self, key: Key, now: Instant) -> None:
         del self._waiting[key]
         try:
-            with self._breaks.allow(True):
+            with self._suspension.allow(True):
                 self._reconcile(key, now)
         except Suspended as suspension:
             suspension.when_answered(functools.partial(self.add, key))

@@ -1,6 +1,6 @@
 """Garbage collector: deletes objects whose owners no longer exist, and implements the propagation policies.
 
-Kubernetes: pkg/controller/garbagecollector. The API server records the policy of a deletion as a finalizer:
+Kubernetes: pkg/controller/garbagecollector/garbagecollector.go. The API server records the policy as a finalizer:
 `foregroundDeletion` keeps the owner until its blocking dependents are deleted, `orphan` until they are released.
 """
 
@@ -18,7 +18,7 @@ FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 
 
 class GarbageCollector:
-    """Deletes objects without owners. Its queue contains uids."""
+    """Deletes objects whose owners do not exist. Its queue contains uids."""
 
     def __init__(self, world: World, client: Client, graph: ObjectGraph) -> None:
         self._client = client
@@ -97,7 +97,7 @@ class GarbageCollector:
     def _unblock_if_circular(self, uid: str, obj: KubeObject, now: Instant) -> None:
         """Stop blocking the owners if a dependent of the object is itself in foreground deletion (a cycle).
 
-        Kubernetes: unblockOwnerReferencesStrategicMergePatch.
+        Kubernetes: patch.go, unblockOwnerReferencesStrategicMergePatch.
         """
         dependents = [self._graph.get(dependent) for dependent in self._graph.dependents(uid)]
         if any(

@@ -1,7 +1,7 @@
-"""Expiry of events one hour after their last update, as in kube-apiserver (--event-ttl).
+"""Expiry of events one hour after their last update (kube-apiserver: --event-ttl).
 
-Beyond a maximum number the oldest are deleted earlier. Real components rate-limit their events, so that a burst of a
-hundred thousand pods does not fill the store there either.
+Beyond a maximum number, the oldest events are deleted earlier. Real components limit the rate of their events, so that
+bursts of pods do not fill the store (client-go: tools/record/events_cache.go, EventSourceObjectSpamFilter).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class EventExpiry:
         self._due: OrderedDict[Key, Instant] = OrderedDict()
         self._max_events = max_events
         self._is_booked = False
-        #: Whether the booking is due to an overflow.
+        #: Whether the booked appointment is for an overflow.
         self._is_overflow_booked = False
         world.store.subscribe(EVENT, self._on_events_changed)
 
@@ -42,10 +42,10 @@ class EventExpiry:
         self._book(now)
 
     def _book(self, now: Instant) -> None:
-        is_full = len(self._due) > self._max_events
-        if self._due and (not self._is_booked or (is_full and not self._is_overflow_booked)):
-            self._is_booked, self._is_overflow_booked = True, is_full
-            at = now if is_full else next(iter(self._due.values()))
+        is_overflow = len(self._due) > self._max_events
+        if self._due and (not self._is_booked or (is_overflow and not self._is_overflow_booked)):
+            self._is_booked, self._is_overflow_booked = True, is_overflow
+            at = now if is_overflow else next(iter(self._due.values()))
             self._agenda.book(at, Rank.RECONCILE, self._expire)
 
     def _expire(self, now: Instant) -> None:

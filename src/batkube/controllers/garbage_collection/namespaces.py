@@ -1,8 +1,9 @@
 """Deletion of namespaces and their contents, and the default contents of new ones.
 
 Like the real controller, this one does not watch a namespace that still has contents, but checks it again: five seconds
-after its conditions changed, or after half of the estimated time of its slowest object. A namespace can therefore
-outlive its contents for a while. Kubernetes: pkg/controller/namespace, and pkg/controller/serviceaccount for `default`.
+after its conditions changed, or after half of the estimated time of its slowest object. A namespace can therefore exist
+longer than its contents. Kubernetes: pkg/controller/namespace/deletion/namespaced_resources_deleter.go;
+pkg/controller/serviceaccount/serviceaccounts_controller.go for the ServiceAccount `default`.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ NAMESPACE = "namespaces"
 SERVICE_ACCOUNT = "serviceaccounts"
 CONFIG_MAP = "configmaps"
 _FINALIZER = "kubernetes"
-#: Other API servers may still create objects in the namespace (Kubernetes: namespaceDeletionGracePeriod).
+#: Delay during which other API servers may still create objects in the namespace (namespaceDeletionGracePeriod).
 _DELETION_GRACE = seconds(5)
 #: Estimated time until an object with finalizers is deleted (Kubernetes: finalizerEstimateSeconds).
 _FINALIZER_ESTIMATE_S = 15
-#: The queue of this controller has a shorter maximum back-off (Kubernetes: nsControllerRateLimiter).
+#: Maximum back-off delay of this controller's queue (Kubernetes: namespace_controller.go, nsControllerRateLimiter).
 _MAX_RETRY_DELAY = seconds(60)
 
 #: The conditions of a terminating namespace, with reason and message for the status False.
@@ -212,7 +213,7 @@ class ServiceAccountController(Controller):
 
 
 class RootCertificatePublisher(Controller):
-    """Publishes the CA certificate in each namespace (Kubernetes: pkg/controller/certificates/rootcacertpublisher)."""
+    """Publishes the CA certificate in each namespace (pkg/controller/certificates/rootcacertpublisher)."""
 
     NAME = "kube-root-ca.crt"
     storage = NAMESPACE

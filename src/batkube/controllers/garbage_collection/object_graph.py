@@ -1,6 +1,7 @@
 """Graph of all objects by owner and namespace, for the garbage collector and the namespace controller.
 
 Owners are identified by uid only. A reference to an owner in another namespace is invalid.
+Kubernetes: pkg/controller/garbagecollector/graph_builder.go.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ class ObjectGraph:
         #: Uids of dependents by the uid of an owner, which need not exist. Dicts are used as ordered sets.
         self._dependents: dict[str, dict[str, None]] = {}
         self._by_namespace: dict[str, dict[ObjectLocation, None]] = {}
-        self._listeners: list[GraphHandler] = []
+        self._handlers: list[GraphHandler] = []
         store.subscribe_all(self._on_objects_changed)
 
-    def subscribe(self, listener: GraphHandler) -> None:
-        """Call `listener` after every change."""
-        self._listeners.append(listener)
+    def subscribe(self, handler: GraphHandler) -> None:
+        """Call `handler` after every change."""
+        self._handlers.append(handler)
 
     def location_of(self, uid: str) -> ObjectLocation | None:
         """Return the location of the object with this uid, or None."""
@@ -75,8 +76,8 @@ class ObjectGraph:
             if after is not None:
                 self._add(location, after)
             uid = change.object["metadata"].get("uid", "")
-            for listener in self._listeners:
-                listener(uid, before, after, now)
+            for handler in self._handlers:
+                handler(uid, before, after, now)
 
     def _add(self, location: ObjectLocation, obj: KubeObject) -> None:
         metadata = obj["metadata"]

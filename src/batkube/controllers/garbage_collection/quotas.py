@@ -1,7 +1,7 @@
 """ResourceQuotas: recalculates the usage of a namespace when objects are deleted or pods finish.
 
 Admission only adds to the usage; this controller is the only one to reduce it.
-Kubernetes: pkg/controller/resourcequota.
+Kubernetes: pkg/controller/resourcequota/resource_quota_controller.go.
 """
 
 from __future__ import annotations

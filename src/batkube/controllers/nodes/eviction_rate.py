@@ -1,10 +1,10 @@
 """Rate limit for evicting pods from failed nodes: per zone, lower or zero if too many nodes fail at once.
 
-If most nodes of a zone do not respond, a network failure is more likely than many node failures. Their pods stay, or,
-in a large zone, are evicted at a tenth of the rate. If a whole zone fails, its pods are needed elsewhere. If all zones
-fail, there is no elsewhere, and probably the control plane itself is disconnected.
-Kubernetes: pkg/controller/nodelifecycle (handleDisruption, ComputeZoneState, ReducedQPSFunc) and its scheduler
-(rate_limited_queue.go, SwapLimiter).
+If most nodes of a zone do not respond, a network failure is more likely than many node failures. Their pods stay or, in
+a large zone, are evicted at a tenth of the rate. If a whole zone fails, its pods are evicted at the normal rate. If all
+zones fail, nothing is evicted: probably the control plane itself is disconnected.
+Kubernetes: pkg/controller/nodelifecycle/node_lifecycle_controller.go (handleDisruption, ComputeZoneState,
+ReducedQPSFunc) and scheduler/rate_limited_queue.go (SwapLimiter).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LARGE_ZONE_SIZE = 50
 
 
 class _Zone:
-    """Token bucket of a zone with room for one token (client-go: util/flowcontrol)."""
+    """Token bucket of a zone with a capacity of one token (client-go: util/flowcontrol/throttle.go)."""
 
     def __init__(self, now: Instant) -> None:
         #: Time between evictions; None to stop them.
@@ -82,7 +82,7 @@ def zone_of(node: KubeObject) -> str:
 
 
 def _interval_for(ready: list[bool]) -> Duration | None:
-    lost = ready.count(False)
-    if lost == len(ready) or lost <= _TOLERATED_FAILURES or 100 * lost < _UNHEALTHY_PERCENT * len(ready):
+    failed = ready.count(False)
+    if failed == len(ready) or failed <= _TOLERATED_FAILURES or 100 * failed < _UNHEALTHY_PERCENT * len(ready):
         return _INTERVAL
     return _SECONDARY_INTERVAL if len(ready) > _LARGE_ZONE_SIZE else None

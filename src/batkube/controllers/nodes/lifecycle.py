@@ -1,6 +1,6 @@
 """Node lifecycle: failed heartbeats, taints by node condition, and deletion of pods on removed nodes.
 
-Kubernetes: pkg/controller/nodelifecycle (health by leases, taints by condition) and pkg/controller/podgc (pods of
+Kubernetes: pkg/controller/nodelifecycle/node_lifecycle_controller.go and pkg/controller/podgc/gc_controller.go (pods of
 removed nodes). The real monitor checks every node's lease every five seconds. Here, when heartbeats stop, the check at
 which the grace period will have passed is calculated (`cluster.heartbeats`), and the controller acts only then.
 """
@@ -39,7 +39,7 @@ _MANAGED_TAINTS = frozenset((*_TAINTS.values(), UNSCHEDULABLE_TAINT))
 _MONITOR_PERIOD: Duration = seconds(5)
 _MONITOR_GRACE: Duration = seconds(50)
 #: Interval at which the controller checks whether another node may get a NoExecute taint (Kubernetes:
-#: pkg/controller/nodelifecycle/scheduler, NodeEvictionPeriod).
+#: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go, NodeEvictionPeriod).
 _EVICTION_PERIOD: Duration = duration("100ms")
 #: A starting manager polls its informers at this interval and begins once they have synced (client-go:
 #: cache.WaitForCacheSync).
@@ -61,7 +61,7 @@ class NodeLifecycleController(Controller):
     def __init__(
         self, world: World, client: Client, events: EventRecorder | None = None, *, detects_immediately: bool = False
     ) -> None:
-        """With `detects_immediately` failures are detected immediately: for clusters that have no other controllers."""
+        """With `detects_immediately`, failures are detected without delay: for clusters without other controllers."""
         super().__init__(world, client, events, reaction=Duration(0) if detects_immediately else REACTION_TIME)
         self._agenda = world.agenda
         self._heartbeats = world.heartbeats
@@ -70,7 +70,7 @@ class NodeLifecycleController(Controller):
         self._first_check = Instant(world.clock.now + _STARTUP_DELAY)
         self._eviction_limiter = EvictionRateLimiter(world.clock.now)
         #: Nodes without NoExecute taint only because too many nodes have failed.
-        self._spared_nodes: dict[Key, None] = {}
+        self._unevictable_nodes: dict[Key, None] = {}
         world.heartbeats.subscribe(self._on_node_silent)
 
     # Heartbeats
@@ -94,7 +94,7 @@ class NodeLifecycleController(Controller):
         return Instant(instant + (self._first_check - instant) % period)
 
     def _mark_if_still_silent(self, node: str, since: Instant, now: Instant) -> None:
-        """Mark a node as Unknown if it has been unresponsive since `since` without a break."""
+        """Mark a node as Unknown if it has been unresponsive since `since` without interruption."""
         if self._heartbeats.silent.get(node) == since:
             self._mark_node_unknown(node, now)
 
@@ -115,7 +115,7 @@ class NodeLifecycleController(Controller):
                 self._mark_pod_not_ready(pod, now)
 
     def _mark_pod_not_ready(self, pod: KubeObject, now: Instant) -> None:
-        """Set a pod to not ready (Kubernetes: controller/util/node, MarkPodsNotReady)."""
+        """Set a pod to not ready (Kubernetes: pkg/controller/util/node/controller_utils.go, MarkPodsNotReady)."""
         status = status_with_condition(pod, {**(condition_of(pod, "Ready") or {}), "status": "False"}, now)
         self.client.update(POD, {**pod, "status": status}, now, subresource="status")
         if self.events is not None:
@@ -143,10 +143,10 @@ class NodeLifecycleController(Controller):
         others = [taint for taint in desired if not _is_evicting_taint(taint)]
         if len(others) < len(desired):
             return desired if self._may_evict(key, node, bool(evicting), now) else others
-        self._spared_nodes.pop(key, None)
+        self._unevictable_nodes.pop(key, None)
         next_check = self._next_monitor_check(now)
-        for spared in self._spared_nodes:
-            self.queue.add_after(spared, now, Duration(next_check - now))
+        for other in self._unevictable_nodes:
+            self.queue.add_after(other, now, Duration(next_check - now))
         if evicting and now != next_check:
             self.queue.add_after(key, now, Duration(next_check - now))
             return [*others, *evicting]
@@ -166,13 +166,13 @@ class NodeLifecycleController(Controller):
             return True
         next_eviction = self._eviction_limiter.next_eviction_at(node)
         if next_eviction is None:
-            self._spared_nodes[key] = None
+            self._unevictable_nodes[key] = None
             return False
         due = self._next_tick(_EVICTION_PERIOD, max(now, next_eviction))
         if now < due:
             self.queue.add_after(key, now, Duration(due - now))
             return False
-        self._spared_nodes.pop(key, None)
+        self._unevictable_nodes.pop(key, None)
         self._eviction_limiter.record_eviction(node, now)
         return True
 

@@ -1,6 +1,6 @@
 """Evicts pods that do not tolerate a NoExecute taint of their node, or whose toleration has expired.
 
-Kubernetes: pkg/controller/tainteviction.
+Kubernetes: pkg/controller/tainteviction/taint_eviction.go.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _no_execute_taints(node: KubeObject) -> list[KubeObject]:
 
 
 def _toleration_time(pod: KubeObject, taints: Sequence[KubeObject]) -> Duration | None:
-    """Return how long the pod tolerates all the taints; None means for ever (Kubernetes: getMinTolerationTime)."""
+    """Return how long the pod tolerates all taints; None means forever (Kubernetes: getMinTolerationTime)."""
     limits = []
     for taint in taints:
         toleration = find_toleration(pod["spec"].get("tolerations") or (), taint)

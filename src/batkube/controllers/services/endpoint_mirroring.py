@@ -1,6 +1,6 @@
-"""Mirrors Endpoints that users maintain to EndpointSlices, for clients that read only slices.
+"""Mirrors Endpoints created by users to EndpointSlices, for clients that read only slices.
 
-Kubernetes: pkg/controller/endpointslicemirroring.
+Kubernetes: pkg/controller/endpointslicemirroring/reconciler.go and utils.go.
 """
 
 from __future__ import annotations

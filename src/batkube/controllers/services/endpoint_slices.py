@@ -77,8 +77,8 @@ class SliceWriter:
             bodies += [
                 (old, _slice_body(group, endpoints)) for old, endpoints in _distribute(group_slices, group.endpoints)
             ]
-        used = {old["metadata"]["name"] for old, _ in bodies if old is not None}
-        surplus = [slice_ for slice_ in slices if slice_["metadata"]["name"] not in used]
+        used_names = {old["metadata"]["name"] for old, _ in bodies if old is not None}
+        surplus = [slice_ for slice_ in slices if slice_["metadata"]["name"] not in used_names]
         for old, body in bodies:
             if old is None:
                 old = next((slice_ for slice_ in surplus if slice_["addressType"] == body["addressType"]), None)

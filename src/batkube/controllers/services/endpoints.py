@@ -1,7 +1,7 @@
 """Endpoints: the addresses of each Service in one object, the predecessor of EndpointSlices.
 
-Kubernetes: pkg/controller/endpoint, and api/v1/endpoints (RepackSubsets). The annotation with the time of the last
-change, which real clusters use to measure propagation delays, is not set.
+Kubernetes: pkg/controller/endpoint/endpoints_controller.go, pkg/api/v1/endpoints/util.go. The annotation with the time
+of the last change, which real clusters use to measure propagation delays, is not set.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class EndpointsController(ServiceEndpointsController):
 
 
 def repack_subsets(subsets: Iterable[KubeObject]) -> list[KubeObject]:
-    """Merge addresses and ports into as few subsets as possible: ports with the same addresses share a subset.
+    """Merge addresses and ports into as few subsets as possible: ports with equal addresses share a subset.
 
     An address that is ready in one subset and not ready in another, for the same port, counts as not ready.
     """
@@ -126,11 +126,11 @@ def _truncate(subsets: list[KubeObject]) -> bool:
     Kubernetes: truncateEndpoints.
     """
     has_too_many = sum(len(subset.get(field, ())) for subset in subsets for field in _ADDRESS_FIELDS) > _MAX_ADDRESSES
-    room = _MAX_ADDRESSES
+    remaining_count = _MAX_ADDRESSES
     for field in _ADDRESS_FIELDS if has_too_many else ():
         for subset in subsets:
-            remaining = subset.get(field, [])[:room]
-            room -= len(remaining)
+            remaining = subset.get(field, [])[:remaining_count]
+            remaining_count -= len(remaining)
             subset.pop(field, None)
             if remaining:
                 subset[field] = remaining

@@ -200,11 +200,11 @@ class VolumeBindingController(Controller):
         name, annotations = volume["metadata"]["name"], {**annotations_of(claim), BIND_COMPLETED: "yes"}
         if claim["spec"].get("volumeName") != name:
             annotations[BOUND_BY_CONTROLLER] = "yes"
-        bound = {**with_metadata(claim, annotations=annotations), "spec": {**claim["spec"], "volumeName": name}}
-        if bound != claim:
-            claim = self.client.update(CLAIM, bound, now)
-        copied = {field: volume["spec"].get(field) for field in ("accessModes", "capacity")}
-        self.write_status(claim, {**claim.get("status", {}), "phase": "Bound", **copied}, now)
+        bound_claim = {**with_metadata(claim, annotations=annotations), "spec": {**claim["spec"], "volumeName": name}}
+        if bound_claim != claim:
+            claim = self.client.update(CLAIM, bound_claim, now)
+        volume_fields = {field: volume["spec"].get(field) for field in ("accessModes", "capacity")}
+        self.write_status(claim, {**claim.get("status", {}), "phase": "Bound", **volume_fields}, now)
 
 
 class VolumePhaseController(Controller):

@@ -1,6 +1,6 @@
 """Generic ephemeral volumes: each has a claim that is created from the pod's template and owned by the pod.
 
-Kubernetes: pkg/controller/volume/ephemeral.
+Kubernetes: pkg/controller/volume/ephemeral/controller.go.
 """
 
 from __future__ import annotations
@@ -67,10 +67,15 @@ class EphemeralVolumeController(Controller):
             return
         template = volume["ephemeral"]["volumeClaimTemplate"]
         template_metadata = template.get("metadata") or {}
-        copied = {
+        copied_fields = {
             field: template_metadata[field] for field in ("labels", "annotations") if template_metadata.get(field)
         }
-        metadata = {"name": name, "namespace": namespace, "ownerReferences": [controller_reference(pod)], **copied}
+        metadata = {
+            "name": name,
+            "namespace": namespace,
+            "ownerReferences": [controller_reference(pod)],
+            **copied_fields,
+        }
         claim_manifest = {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",

@@ -1,6 +1,6 @@
 """Matching of volumes and claims, and the volumes that storage classes provision.
 
-Kubernetes: component-helpers/storage/volume/pv_helpers.go and pkg/controller/volume/persistentvolume.
+Kubernetes: component-helpers/storage/volume/pv_helpers.go, pkg/controller/volume/persistentvolume/pv_controller.go.
 """
 
 from __future__ import annotations
@@ -65,18 +65,20 @@ def mismatch_reason(volume: KubeObject, claim: KubeObject) -> str | None:
 
     Kubernetes: checkVolumeSatisfyClaim.
     """
-    required, offered = claim["spec"], volume["spec"]
+    claim_spec, volume_spec = claim["spec"], volume["spec"]
     if is_being_deleted(volume):
         return f'the volume is marked for deletion "{volume["metadata"]["name"]}"'
-    if _storage_bytes(offered.get("capacity")) < _storage_bytes((required.get("resources") or {}).get("requests")):
+    if _storage_bytes(volume_spec.get("capacity")) < _storage_bytes(
+        (claim_spec.get("resources") or {}).get("requests")
+    ):
         return "requested PV is too small"
     if class_of(volume) != class_of(claim):
         return "storageClassName does not match"
-    if (required.get("volumeAttributesClassName") or "") != (offered.get("volumeAttributesClassName") or ""):
+    if (claim_spec.get("volumeAttributesClassName") or "") != (volume_spec.get("volumeAttributesClassName") or ""):
         return "volumeAttributesClassName does not match"
-    if required.get("volumeMode", "Filesystem") != offered.get("volumeMode", "Filesystem"):
+    if claim_spec.get("volumeMode", "Filesystem") != volume_spec.get("volumeMode", "Filesystem"):
         return "incompatible volumeMode"
-    if not set(required.get("accessModes") or ()) <= set(offered.get("accessModes") or ()):
+    if not set(claim_spec.get("accessModes") or ()) <= set(volume_spec.get("accessModes") or ()):
         return "incompatible accessMode"
     return None
 
@@ -197,7 +199,7 @@ def _matches_selector(volume: KubeObject, claim: KubeObject) -> bool:
 
 
 def _is_reachable(volume: KubeObject, node: KubeObject | None) -> bool:
-    required = (volume["spec"].get("nodeAffinity") or {}).get("required")
-    if node is None or required is None:
+    claim_spec = (volume["spec"].get("nodeAffinity") or {}).get("required")
+    if node is None or claim_spec is None:
         return True
-    return any(NodeTerm(term).matches(node) for term in required["nodeSelectorTerms"])
+    return any(NodeTerm(term).matches(node) for term in claim_spec["nodeSelectorTerms"])

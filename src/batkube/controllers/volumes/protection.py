@@ -1,7 +1,7 @@
 """Protects volumes and claims in use from deletion by a finalizer.
 
-Admission adds the finalizer. The controllers here remove it from deleted objects that are no longer in use.
-Kubernetes: pkg/controller/volume/pvcprotection and pvprotection.
+Admission adds the finalizer. These controllers remove it from deleted objects that are no longer in use. Kubernetes:
+pkg/controller/volume/pvcprotection/pvc_protection_controller.go, pvprotection/pv_protection_controller.go.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def plan_of(
         length = duration_annotation(pod, DURATION if DURATION in annotations else RUN_TIME)
         code = _exit_code(annotations.get(EXIT_CODE))
         if length is not None or code is not None:
-            plan = _with_end(plan, plan.length if length is None else length, code, is_said=length is not None)
+            plan = _with_end(plan, plan.length if length is None else length, code, has_known_length=length is not None)
     return plan if rule.memory is None else plan._replace(memory=rule.memory)
 
 
@@ -91,13 +91,15 @@ def _apply_rule(rule: ContainerBehaviour, plan: ContainerPlan) -> ContainerPlan:
     if rule.run_time is None and rule.exit_code is None:
         return plan
     length = plan.length if rule.run_time is None else None if rule.run_time == FOREVER else rule.run_time
-    return _with_end(plan, length, rule.exit_code, is_said=rule.run_time is not None)
+    return _with_end(plan, length, rule.exit_code, has_known_length=rule.run_time is not None)
 
 
-def _with_end(plan: ContainerPlan, length: Duration | None, exit_code: int | None, *, is_said: bool) -> ContainerPlan:
-    """Return a plan with another end; `is_said` means that its length is not a default."""
+def _with_end(
+    plan: ContainerPlan, length: Duration | None, exit_code: int | None, *, has_known_length: bool
+) -> ContainerPlan:
+    """Return a plan with another end; `has_known_length` means that the length is not a default."""
     code = plan.exit_code if exit_code is None else exit_code
-    return ContainerPlan(length, code, has_default_length=plan.has_default_length and not is_said)
+    return ContainerPlan(length, code, has_default_length=plan.has_default_length and not has_known_length)
 
 
 def _exit_code(text: str | None) -> int | None:
@@ -115,8 +117,8 @@ def _plan_from_command(container: KubeObject, start: Environment, disk: Containe
     except UnsupportedScript as problem:
         return str(problem) if _is_shell(words) else ""
     disk.is_fully_known = not outcome.unknown_program
-    doubt = f"program `{outcome.unknown_program}` is unknown; it was assumed to take no time and to succeed"
-    return ContainerPlan(outcome.length, outcome.exit_code, guess_reason=doubt if outcome.unknown_program else "")
+    assumption = f"program `{outcome.unknown_program}` is unknown; it was assumed to take no time and to succeed"
+    return ContainerPlan(outcome.length, outcome.exit_code, guess_reason=assumption if outcome.unknown_program else "")
 
 
 def run_command(words: list[str], start: Environment, disk: ContainerFiles) -> ScriptOutcome:

@@ -120,13 +120,9 @@ class Prober:
             self._note(_UNSUPPORTED_COMMAND, pod_state, container, probe)
             return None
         writers = (
-            pod_state.files_by_container
-            if result.depends_on_volumes
-            else [container.name]
-            if result.depends_on_own_files
-            else ()
+            pod_state.containers() if result.depends_on_volumes else [container] if result.depends_on_own_files else ()
         )
-        if not all(pod_state.files_by_container[name].is_fully_known for name in writers):
+        if any(writer.files is not None and not writer.files.is_fully_known for writer in writers):
             self._note(_FILES_UNKNOWN, pod_state, container, probe)
             return None
         return result

@@ -92,7 +92,7 @@ class Probe:
         return None if rest is None else Duration(max(1, -(-rest // self._period)) * self._period)
 
     def _success_lasts(self, now: Instant) -> Duration | None:
-        """Return for how long checks are known to succeed; None for ever."""
+        """Return for how long checks are known to succeed; None forever."""
         raise NotImplementedError
 
 

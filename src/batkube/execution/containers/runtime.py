@@ -1,19 +1,22 @@
-"""Container runtime for pods outside workload jobs: containers start, are probed, exit, restart and are stopped.
+"""Container runtime: containers start, are probed, exit, restart and are stopped, each by its own plan.
 
     init containers, one after the other ─▶ all others ⇄ CrashLoopBackOff ─▶ ended
 
 Every step is reported in the pod's status and by events, as the real kubelet does (Kubernetes:
-pkg/kubelet/kuberuntime/kuberuntime_manager.go). Admission, resources and deletion are handled by `kubelet.kubelets`.
+pkg/kubelet/kuberuntime/kuberuntime_manager.go). Admission, resources and deletion are handled by `kubelet.kubelets`,
+which uses this module through `containers.pods`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 
 from batkube.cluster.client import ApiError, Client
 from batkube.cluster.event_recorder import EventNote, EventRecorder
 from batkube.cluster.mapping import NODE, POD
+from batkube.cluster.object_meta import name_of, namespace_of
 from batkube.cluster.pods.accessors import node_of_pod
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
@@ -31,12 +34,21 @@ from batkube.execution.pods.state import ContainerState, PodState, Stage, releva
 from batkube.execution.pods.status import DEADLINE_EXCEEDED, rejected_status, status_of
 from batkube.execution.scripts.environment import CLAIM, ContainerFiles, VolumeFiles, pod_root
 from batkube.kernel.agenda import Rank
+from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.text.go_times import format_go_duration
 from batkube.workloads.container_rules.rules import PROBES, ContainerRules
 
 #: The addresses of simulated pods; services have 10.96.0.0/12.
 POD_NETWORK = "10.128.0.0/9"
+
+#: How many containers of a pod are started before other work that is due at the same instant gets its turn.
+_MAX_STARTS_PER_TURN = 100
+#: A pod with so many containers reports their changes only once a second, and one with n times as many once in n
+#: seconds: a status lists all containers, so that a report of each change would take quadratic time. The real kubelet
+#: reports the changes of any pod once a second (Kubernetes: pkg/kubelet/kubelet.go, genericPlegRelistPeriod).
+_CONTAINERS_PER_REPORT_SECOND = 100
+_DELAYED_REPORTS = FidelityNote("containers", "a pod has so many containers that changes are reported at intervals")
 
 #: The names of appointments of a running container; each is followed by the container's name.
 _RUN_APPOINTMENTS = ("end", "kill", *PROBES)
@@ -60,7 +72,7 @@ class ContainerRuntime:
             world.store.subscribe(kind, self._files.on_owners_changed)
         self._sources = ConfigSources(world)
         actions = ContainerActions(
-            self.write_status, self._start_ready_containers, self._record_container_event, self._kill_unhealthy
+            self._report_change, self._start_ready_containers, self._record_container_event, self._kill_unhealthy
         )
         self._prober = Prober(self.appointments, actions, world.notes)
         self._termination = TerminationDelays(world.notes)
@@ -145,16 +157,32 @@ class ContainerRuntime:
 
     def _start_ready_containers(self, pod_state: PodState, now: Instant) -> None:
         """Start the containers that can start now: the next init container, or all main containers."""
-        for container in pod_state.init:
+        for container in pod_state.unfinished_init():
             self._start_if_waiting(pod_state, container, now)
             if not container.is_done:
                 break
         else:
-            for container in pod_state.main:
-                self._start_if_waiting(pod_state, container, now)
+            self._start_main_containers(pod_state, now)
         for container in pod_state.ephemeral:
             self._start_if_waiting(pod_state, container, now)
-        self.write_status(pod_state, now)
+        self._report_change(pod_state, now)
+
+    def _start_main_containers(self, pod_state: PodState, now: Instant, *, retry_failed: bool = True) -> None:
+        """Start the main containers that wait; book the start of those that exceed the number for one turn."""
+        waiting = (
+            container
+            for container in pod_state.main
+            if container.stage is Stage.WAITING
+            and (container.started is None if not container.failure_reason else retry_failed)
+        )
+        for container in list(itertools.islice(waiting, _MAX_STARTS_PER_TURN)):
+            self._start(pod_state, container, now)
+        if next(waiting, None) is not None:
+            self.appointments.book(pod_state, "starts", now, Rank.START, self._continue_starts)
+
+    def _continue_starts(self, pod_state: PodState, now: Instant) -> None:
+        self._start_main_containers(pod_state, now, retry_failed=False)
+        self._report_change(pod_state, now)
 
     def _start_if_waiting(self, pod_state: PodState, container: ContainerState, now: Instant) -> None:
         if container.stage is Stage.WAITING and (container.started is None or container.failure_reason):
@@ -174,14 +202,12 @@ class ContainerRuntime:
         self.appointments.cancel(pod_state, f"restart {container.name}")
         container.failure_reason = ""
         container.image = spec.get("image", "")
-        pulled = f'Container image "{container.image}" already present on machine'
-        self._record_container_event(pod_state, container, EventNote("Normal", "Pulled", pulled), now)
-        self._record_container_event(
-            pod_state, container, EventNote("Normal", "Created", f"Created container: {container.name}"), now
-        )
-        self._record_container_event(
-            pod_state, container, EventNote("Normal", "Started", f"Started container {container.name}"), now
-        )
+        for reason, message in (
+            ("Pulled", f'Container image "{container.image}" already present on machine'),
+            ("Created", f"Created container: {container.name}"),
+            ("Started", f"Started container {container.name}"),
+        ):
+            self._record_container_event(pod_state, container, EventNote("Normal", reason, message), now)
         start = self._sources.environment_of(pod, spec)
         disk = ContainerFiles(self._files, pod, spec, now)
         plan = plan_of(pod, spec, role=container.role, rule=rule, environment=start, disk=disk)
@@ -220,7 +246,7 @@ class ContainerRuntime:
             def calm_down(pod_state: PodState, now: Instant) -> None:
                 if container.failure_reason:
                     container.set_waiting(*back_off_status)
-                    self.write_status(pod_state, now)
+                    self._report_change(pod_state, now)
 
             self.appointments.book(
                 pod_state, f"calm {container.name}", Instant(now + seconds(1)), Rank.START, calm_down
@@ -244,9 +270,8 @@ class ContainerRuntime:
         message = f"{kind_of_container} {container.name} failed {kind.title} probe{restarts}"
         self._record_container_event(pod_state, container, EventNote("Normal", "Killing", message), now)
         spec = container.spec_in(pod)
-        wait = self._termination.container_stop_time(
-            pod, spec, container.files, grace_period_of(pod, spec[kind.value]), now
-        )
+        grace = grace_period_of(pod, spec[kind.value])
+        wait = self._termination.container_stop_time(pod, spec, container.files, grace, now)
         kill = functools.partial(self._kill, container=container)
         self.appointments.book(pod_state, f"kill {container.name}", Instant(now + wait), Rank.FINISH, kill)
 
@@ -258,26 +283,25 @@ class ContainerRuntime:
         """Restart a container that has ended, or start the next one, or complete the pod."""
         self.appointments.cancel(pod_state, *(f"{kind} {container.name}" for kind in _RUN_APPOINTMENTS))
         if container.role is ContainerRole.EPHEMERAL:
-            self.write_status(pod_state, now)
+            self._report_change(pod_state, now)
             return
         if not container.restarts_after(pod_state.restart_policy):
             if container.is_init and container.exit_code == 0:
                 self._start_ready_containers(pod_state, now)
-            elif container.is_init or all(main.stage is Stage.TERMINATED for main in pod_state.main):
+            elif container.is_init or pod_state.has_ended_main:
                 self._complete_pod(pod_state, now)
             else:
-                self.write_status(pod_state, now)
+                self._report_change(pod_state, now)
             return
         if wait := container.next_back_off(now):
             self._back_off(pod_state, container, wait, now)
         else:
             container.last_run = container.ended_run
             self._start(pod_state, container, now)
-        self.write_status(pod_state, now)
+        self._report_change(pod_state, now)
 
     def _back_off(self, pod_state: PodState, container: ContainerState, wait: Duration, now: Instant) -> None:
-        namespace, _, name = pod_state.key.partition("/")
-        pod_name = f"{name}_{namespace}({pod_state.uid})"
+        pod_name = f"{name_of(pod_state.key)}_{namespace_of(pod_state.key)}({pod_state.uid})"
         container.set_waiting(
             "CrashLoopBackOff",
             f"back-off {format_go_duration(wait)} restarting failed container={container.name} pod={pod_name}",
@@ -289,7 +313,7 @@ class ContainerRuntime:
 
     def _restart_after_back_off(self, pod_state: PodState, now: Instant, *, container: ContainerState) -> None:
         self._start(pod_state, container, now)
-        self.write_status(pod_state, now)
+        self._report_change(pod_state, now)
 
     def _complete_pod(self, pod_state: PodState, now: Instant) -> None:
         for container in pod_state.containers():
@@ -316,20 +340,16 @@ class ContainerRuntime:
 
     # Deletion
 
-    def stop_pod(self, pod_state: PodState, due: Instant, on_stopped: PodAction, now: Instant) -> None:
-        """Stop the containers, which will have ended when `due`; cancel everything else until then."""
-        if not pod_state.is_stopping:
-            pod_state.is_stopping = True
-            self.appointments.cancel_all(pod_state)
-            for container in (*pod_state.containers(), *pod_state.ephemeral):
-                if container.stage is Stage.RUNNING:
-                    self._record_container_event(
-                        pod_state,
-                        container,
-                        EventNote("Normal", "Killing", f"Stopping container {container.name}"),
-                        now,
-                    )
-        self.appointments.book(pod_state, "stopped", due, Rank.FINISH, on_stopped)
+    def begin_stop(self, pod_state: PodState, now: Instant) -> None:
+        """Stop the containers: from now on, nothing else happens in the pod until they have ended."""
+        if pod_state.is_stopping:
+            return
+        pod_state.is_stopping = True
+        self.appointments.cancel_all(pod_state)
+        for container in (*pod_state.containers(), *pod_state.ephemeral):
+            if container.stage is Stage.RUNNING:
+                note = EventNote("Normal", "Killing", f"Stopping container {container.name}")
+                self._record_container_event(pod_state, container, note, now)
 
     def end_containers(self, pod_state: PodState, now: Instant, exit_code: int = EXIT_TERMINATED) -> None:
         """End every running container."""
@@ -343,12 +363,20 @@ class ContainerRuntime:
         if pod_state.pod_ip and pod_state.pod_ip != pod_state.host_ip:
             self.addresses.release(pod_state.pod_ip)
 
-    def remove(self, key: Key, uid: str, now: Instant) -> None:
-        """Delete the pod from the API server; its finalizers may delay that."""
-        with contextlib.suppress(ApiError):
-            self._client.delete(POD, key, now, grace_s=0, uid=uid)
-
     # Writing
+
+    def _report_change(self, pod_state: PodState, now: Instant) -> None:
+        """Write the pod's status after a change of a container: at once, or at intervals if it has very many."""
+        if "starts" in pod_state.appointments:
+            return  # reported with the last of them
+        interval = seconds((len(pod_state.init) + len(pod_state.main)) // _CONTAINERS_PER_REPORT_SECOND)
+        if pod_state.reported is None or now >= pod_state.reported + interval:
+            pod_state.reported = now
+            self.write_status(pod_state, now)
+        elif "report" not in pod_state.appointments:
+            self._notes.add(_DELAYED_REPORTS, example=f"pod {pod_state.key}")
+            due = Instant(pod_state.reported + interval)
+            self.appointments.book(pod_state, "report", due, Rank.START, self._report_change)
 
     def write_status(self, pod_state: PodState, now: Instant) -> None:
         """Write the pod's current status."""

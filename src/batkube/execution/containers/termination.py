@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from batkube.cluster.object_meta import key_of
 from batkube.cluster.pods.accessors import duration_annotation
 from batkube.cluster.store import KubeObject
-from batkube.execution.latencies.delays import Delays
+from batkube.execution.latencies.delays import NO_DELAYS, Delays
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import Duration, Instant, bounded_seconds, instant_of, seconds
 from batkube.workloads.formats.kubernetes.annotations import WALLTIME
@@ -30,7 +30,7 @@ _UNSUPPORTED_HOOK = FidelityNote(
 class TerminationDelays:
     """Computes how long containers take to stop, as seen by their kubelets."""
 
-    def __init__(self, notes: FidelityNotes, delays: Delays | None = None) -> None:
+    def __init__(self, notes: FidelityNotes, delays: Delays = NO_DELAYS) -> None:
         self._notes = notes
         self._delays = delays
 
@@ -44,7 +44,7 @@ class TerminationDelays:
             for container in containers
         ]
         stopped = Instant(now + max(lengths))
-        return stopped if self._delays is None else max(stopped, self._delays.stopped_at(now, deadline))
+        return max(stopped, self._delays.stopped_at(now, deadline))
 
     def container_stop_time(
         self, pod: KubeObject, container: KubeObject, disk: ContainerFiles | None, limit: Duration, now: Instant

@@ -21,12 +21,11 @@ from batkube.cluster.jobs.submission_forms import (
     object_name,
     pod_group_of,
 )
-from batkube.cluster.mapping import NAMESPACE, POD, PodFactory, ResourceModel, job_pod_requests
+from batkube.cluster.mapping import NAMESPACE, POD, PodFactory, ResourceModel, job_pod_requests, uid_of
 from batkube.cluster.object_meta import annotations_of, controller_of, has_condition, labels_of
 from batkube.cluster.pods.accessors import eviction_of, is_active, phase_of
 from batkube.cluster.pods.resources import spec_demand
 from batkube.cluster.store import ADDED, Batch, Key, KubeObject
-from batkube.cluster.store_client import StoreClient
 from batkube.cluster.world import World
 from batkube.kernel.instants import Instant
 from batkube.workloads.model import Job, Requests
@@ -47,7 +46,7 @@ class JobCreator:
         raise NotImplementedError
 
     def forget_execution(self, execution: JobExecution) -> None:
-        """Handle that an execution was aborted: the next pods of its job belong to a new one."""
+        """Handle an aborted execution: the next pods of its job belong to a new one."""
 
     def evict_remaining(self, execution: JobExecution, now: Instant) -> None:
         """Evict the remaining pods of an aborted execution."""
@@ -63,15 +62,14 @@ class PodCreator(JobCreator):
         self,
         world: World,
         model: ResourceModel,
-        client: BulkClient | None = None,
+        client: BulkClient,
         factory: PodFactory | None = None,
         prepare: Prepare = lambda job, now: None,
     ) -> None:
-        """Without `client`, pods are stored as they are, for a run in which no API client reads them."""
         self._store = world.store
         self._executions = world.executions
         self._model = model
-        self._client = StoreClient(world.store) if client is None else client
+        self._client = client
         self._factory = factory or PodFactory(model)
         self._prepare = prepare
         #: The latest spec after admission, and the resources of a pod with this spec.
@@ -80,17 +78,17 @@ class PodCreator(JobCreator):
     def create(self, job: Job, now: Instant, past: PastAttempts) -> None:
         """Create the job's dependencies, its execution and all its pods, or nothing if a pod is rejected."""
         self._create_dependencies(job, now)
-        keys, uids = self._factory.identities_of(job)
+        keys, numbers = self._factory.identities_of(job)
         execution = JobExecution(job, keys, job_pod_requests(job, self._model), now, past)
         self._executions.add(execution)
         template = {"apiVersion": "v1", "kind": "Pod", **self._factory.template_of(job)}
         try:
-            self._client.create_copies(POD, template, keys, uids, now)
+            self._client.create_copies(POD, template, keys, map(uid_of, numbers), now)
         except ApiError:
             self._executions.remove(execution)
-            for key, uid in zip(keys, uids, strict=True):
+            for key, number in zip(keys, numbers, strict=True):
                 with contextlib.suppress(ApiError):
-                    self._client.delete(POD, key, now, grace_s=0, uid=uid)
+                    self._client.delete(POD, key, now, grace_s=0, uid=uid_of(number))
             raise
         pod = self._store.get(POD, keys[0])
         if pod is not None and pod["spec"] is not template["spec"]:
@@ -171,7 +169,7 @@ class ObjectCreator(JobCreator):
         #: By job key: unfinished jobs, the execution that new pods join, and past attempts for the next execution.
         self._jobs: dict[str, Job] = {}
         self._current_executions: dict[str, JobExecution] = {}
-        self._pasts: dict[str, PastAttempts] = {}
+        self._past_attempts: dict[str, PastAttempts] = {}
         world.store.subscribe(POD, self._on_pods_changed)
 
     def create(self, job: Job, now: Instant, past: PastAttempts) -> None:
@@ -179,7 +177,7 @@ class ObjectCreator(JobCreator):
         if execution := self._current_executions.get(job.key):
             execution.past = past
         else:
-            self._pasts[job.key] = past
+            self._past_attempts[job.key] = past
         if self._store.get(self._storage, _key(job)) is None:
             self._prepare(job, now)
             self._client.create(self._storage, self._describe(job, self._factory.template_of(job)), now)
@@ -197,7 +195,7 @@ class ObjectCreator(JobCreator):
     def _add_pod(self, job: Job, key: Key, pod: KubeObject, now: Instant) -> None:
         execution = self._current_executions.get(job.key)
         if execution is None:
-            past = self._pasts.pop(job.key, NO_ATTEMPTS)
+            past = self._past_attempts.pop(job.key, NO_ATTEMPTS)
             execution = JobExecution(job, [Key("")] * job.size, job_pod_requests(job, self._model), now, past)
             reference = controller_of(pod)
             execution.owner = "" if reference is None else f"{reference['kind']}/{reference['name']}"
@@ -231,7 +229,7 @@ class ObjectCreator(JobCreator):
         """Delete the object of a killed job; that of any other job is deleted by its TTL, which is zero."""
         del self._jobs[job.key]
         self._current_executions.pop(job.key, None)
-        self._pasts.pop(job.key, None)
+        self._past_attempts.pop(job.key, None)
         if is_killed:
             _delete(self._client, self._storage, _key(job), now)
 

@@ -22,10 +22,3 @@ def failure_outcome(status: KubeObject) -> tuple[FinalState, str]:
         return FinalState.FAILED, reason
     state = FinalState.REJECTED if reason == REJECTED_BY_SCHEDULER else FinalState.KILLED
     return state, ": ".join(text for text in (reason, message) if text)
-
-
-def with_deletion_timestamp(pod: KubeObject, deadline: str) -> KubeObject:
-    """Return a pod that is being deleted, as the API server stores it."""
-    grace = pod["spec"].get("terminationGracePeriodSeconds", 30)
-    metadata = {**pod["metadata"], "deletionTimestamp": deadline, "deletionGracePeriodSeconds": grace}
-    return {**pod, "metadata": metadata}

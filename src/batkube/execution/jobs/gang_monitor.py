@@ -113,8 +113,10 @@ class GangMonitor:
     def _record_capacity(self, name: str, node: KubeObject) -> None:
         """Record the resources of a schedulable node; taints by node conditions are temporary and ignored."""
         spec = node["spec"]
-        lasting = [taint for taint in spec.get("taints") or () if not taint["key"].startswith(_CONDITION_TAINT_PREFIX)]
-        hard = [taint for taint in lasting if taint.get("effect") != "PreferNoSchedule"]
+        permanent_taints = [
+            taint for taint in spec.get("taints") or () if not taint["key"].startswith(_CONDITION_TAINT_PREFIX)
+        ]
+        hard = [taint for taint in permanent_taints if taint.get("effect") != "PreferNoSchedule"]
         if not spec.get("unschedulable") and not hard:
             self._capacities[name] = dict(allocatable_of(node))
 
@@ -227,15 +229,15 @@ class GangMonitor:
 
     def _record_deadlock(self, deadlock: Deadlock, now: Instant) -> None:
         """Write a deadlock into the journal and the notes, each job once."""
-        known = self.deadlocked_jobs
-        courses = [course for course in deadlock.executions if course.job.key not in known]
-        for course in courses:
-            known[course.job.key] = None
-            nodes = " ".join(_nodes_of(course))
-            self._world.journal.append(now, "deadlock", job=course.job.key, nodes=nodes, since=deadlock.since)
-        if courses:
+        reported = self.deadlocked_jobs
+        executions = [execution for execution in deadlock.executions if execution.job.key not in reported]
+        for execution in executions:
+            reported[execution.job.key] = None
+            nodes = " ".join(_nodes_of(execution))
+            self._world.journal.append(now, "deadlock", job=execution.job.key, nodes=nodes, since=deadlock.since)
+        if executions:
             self._world.notes.add(
-                _NOTE_WITHOUT_NODES if self._may_grow else _NOTE, example=str(deadlock), count=len(courses)
+                _NOTE_WITHOUT_NODES if self._may_grow else _NOTE, example=str(deadlock), count=len(executions)
             )
 
 
@@ -253,5 +255,5 @@ def _nodes_of(execution: JobExecution) -> list[str]:
 def _describe(execution: JobExecution) -> str:
     nodes = _nodes_of(execution)
     bound_count = sum(node is not None for node in execution.nodes)
-    where = ", ".join(nodes[:_MAX_NAMED]) + (", …" if len(nodes) > _MAX_NAMED else "")
-    return f"{execution.job.key} has {bound_count} of its {len(execution.keys)} pods on {where}"
+    node_text = ", ".join(nodes[:_MAX_NAMED]) + (", …" if len(nodes) > _MAX_NAMED else "")
+    return f"{execution.job.key} has {bound_count} of its {len(execution.keys)} pods on {node_text}"

@@ -12,7 +12,7 @@ from batkube.cluster.client import ApiError
 from batkube.cluster.jobs.outcomes import NO_ATTEMPTS, PastAttempts
 from batkube.cluster.world import World
 from batkube.execution.jobs.creators import JobCreator
-from batkube.execution.latencies.delays import Delays
+from batkube.execution.latencies.delays import NO_DELAYS, Delays
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant
 from batkube.workloads.model import Job
@@ -25,15 +25,14 @@ class Submission:
         self,
         world: World,
         jobs: Iterable[Job],
-        maker: JobCreator,
-        delays: Delays | None = None,
+        creator: JobCreator,
+        delays: Delays = NO_DELAYS,
     ) -> None:
-        """`delays` is None if there are no latencies."""
         self._jobs: Iterator[Job] = iter(jobs)
         self._next: Job | None = next(self._jobs, None)
         self._agenda = world.agenda
         self._journal = world.journal
-        self.creator = maker
+        self.creator = creator
         self._delays = delays
         #: Called with a job that the API server rejects, and its message.
         self.on_refusal: Callable[[Job, str, Instant], None] = lambda job, message, now: None
@@ -66,7 +65,7 @@ class Submission:
         self._create_after_delay(job, now, past)
 
     def _create_after_delay(self, job: Job, now: Instant, past: PastAttempts) -> None:
-        created = now if self._delays is None else self._delays.spawned_at(now)
+        created = self._delays.spawned_at(now)
         if created == now:
             self._create(job, now, past)
         else:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from batkube.cluster.jobs.executions import JobExecution
 from batkube.cluster.jobs.outcomes import FinalState
-from batkube.execution.profiles.energy_log import EnergyLog
+from batkube.execution.energy.log import EnergyLog
 from batkube.execution.profiles.processes import MessageChannel
 from batkube.execution.profiles.run_times import is_delay
 from batkube.execution.profiles.runner import ProfileRunner

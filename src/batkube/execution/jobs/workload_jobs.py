@@ -1,6 +1,6 @@
-"""Manages the jobs of a workload, as the Job controller manages Jobs: their work and their outcomes.
+"""Manages the jobs of a workload, as the Job controller manages Jobs: it determines their outcomes and resubmits them.
 
-Kubelets manage single pods; this module derives the end of a job from the ends of its pods. The pods of a job share
+This module derives the end of a job from the ends of its pods, which it sees in the store. The pods of a job share
 their fate: if one of them is rejected, evicted, fails or is lost with its node, the others are stopped as well, and the
 job is resubmitted or fails. The pods of a finished job are deleted at once, as with a TTL of zero.
 
@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
+from batkube.cluster.client import BulkClient
 from batkube.cluster.decisions import Binding
 from batkube.cluster.jobs.executions import JobExecution
 from batkube.cluster.jobs.outcomes import (
@@ -30,20 +30,17 @@ from batkube.cluster.jobs.outcomes import (
 )
 from batkube.cluster.mapping import NODE_LOST, POD
 from batkube.cluster.object_meta import is_being_deleted
-from batkube.cluster.pods.accessors import finished_pods, is_finished, node_of_pod
+from batkube.cluster.pods.accessors import TERMINAL_PHASES, finished_pods, is_finished, node_of_pod
+from batkube.cluster.pods.pod_groups import without_none
 from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.jobs.creators import JobCreator
-from batkube.execution.jobs.failure_outcomes import PREEMPTED, failure_outcome, stop_reason, with_deletion_timestamp
-from batkube.execution.profiles.run_times import check_created_nodes, run_time_on
+from batkube.execution.jobs.failure_outcomes import PREEMPTED, failure_outcome, stop_reason
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
-from batkube.kernel.instants import Instant
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, instant_of
 from batkube.kernel.intervals import mask_of
 from batkube.workloads.model import Job
-
-if TYPE_CHECKING:
-    from batkube.execution.jobs.work_runners import WorkRunner
 
 _REFUSED = FidelityNote("workload", "the API server rejected jobs at their submission")
 
@@ -51,85 +48,42 @@ Resubmit = Callable[[Job, PastAttempts, Instant], None]
 
 
 class WorkloadJobs:
-    """Runs the work of all jobs, and reports their outcomes."""
+    """Reports the outcomes of all jobs."""
 
     def __init__(
         self,
         world: World,
-        maker: JobCreator,
+        client: BulkClient,
+        creator: JobCreator,
         *,
         resubmit: Resubmit | None,
         resubmit_lost: Resubmit | None = None,
         are_nodes_watched: bool = False,
-        work: WorkRunner | None = None,
         on_outcome: OutcomeListener,
         on_pods: JobPodsListener,
     ) -> None:
         """`resubmit` is None if evicted jobs fail, `resubmit_lost` if jobs fail whose nodes fail.
 
-        `are_nodes_watched` says that controllers delete the pods of failed and deleted nodes. `work` is None if the
-        run time of a job never depends on other jobs.
+        `are_nodes_watched` says that controllers delete the pods of failed and deleted nodes.
         """
         self._store = world.store
+        self._client = client
         self._agenda = world.agenda
         self._journal = world.journal
         self._notes = world.notes
         self._executions = world.executions
-        self._machines = world.machines
-        self._creator = maker
+        self._creator = creator
         self._resubmit = {PREEMPTED: resubmit, NODE_LOST: resubmit_lost}
         self._are_nodes_watched = are_nodes_watched
-        self._work_runner = work
-        self.on_end: Callable[[JobExecution, Instant], None] | None = None
         self._on_outcome = on_outcome
         self._on_pods = on_pods
         #: The number of pods that have ended or are gone, for executions with any.
         self._ended_counts: dict[JobExecution, int] = {}
         #: Aborted executions, with the final state (None: resubmit or fail) and the reason.
         self._decided_outcomes: dict[JobExecution, tuple[FinalState | None, str]] = {}
-        world.store.subscribe(POD, self._on_pods_changed, author=self)
+        world.store.subscribe(POD, self._on_pods_changed)
 
-    # The work
-
-    def record_binding(self, execution: JobExecution, ranks: Sequence[int], nodes: Sequence[str], now: Instant) -> None:
-        """Record the machines to which pods of a job were bound."""
-        machine_ids = list(map(self._machines.ids.get, nodes))
-        if None not in machine_ids:
-            for rank, number in zip(ranks, machine_ids, strict=True):
-                execution.machine_ids[rank] = number
-
-    def start(self, execution: JobExecution, now: Instant) -> Instant | None:
-        """Start the profile, once all pods run; return its end, unless that depends on other jobs."""
-        job = execution.job
-        machines = [self._machines.machines[number] for number in execution.machine_ids if number is not None]
-        flows = self._work_runner is not None and self._work_runner.handles(job)
-        if created := [machine for machine in machines if machine.id >= self._machines.described_count]:
-            check_created_nodes(job, created, self._notes, flows=flows)
-        if self._work_runner is not None and flows:
-            self._journal.append(now, "start", job=job.key)
-            self._work_runner.start(execution, [machine.name for machine in machines], self._end_work, now)
-            return None
-        length, ret = run_time_on(job.profile, machines)
-        execution.state = FinalState.FAILED if ret else FinalState.SUCCESS
-        # Batsim lets a job succeed only when it needs strictly less than its walltime (do_delay_task).
-        if job.walltime is not None and length >= job.walltime:
-            length, execution.state = job.walltime, FinalState.WALLTIME
-        self._journal.append(now, "start", job=job.key)
-        return Instant(now + length)
-
-    def _end_work(self, execution: JobExecution, state: FinalState, now: Instant) -> None:
-        execution.state = state
-        assert self.on_end is not None, "the kubelets have not set on_end"
-        self.on_end(execution, now)
-
-    def complete(self, execution: JobExecution, now: Instant) -> None:
-        """Finish the job, whose pods have all ended together."""
-        self._count_ended(execution, len(execution.keys), now)
-
-    def abort(self, execution: JobExecution, now: Instant) -> None:
-        """Stop the work of an execution whose pods are being stopped."""
-        if self._work_runner is not None:
-            self._work_runner.abort(execution, now)
+    # Notifications
 
     def handle_node_loss(self, execution: JobExecution, now: Instant) -> None:
         """Handle the loss of a node with pods of the job; work that had already ended is not lost."""
@@ -140,18 +94,18 @@ class WorkloadJobs:
         if not self._are_nodes_watched:
             self._decide_outcome(execution, None, NODE_LOST, now)
 
-    # Notifications
-
     def _on_pods_changed(self, batch: Batch, now: Instant) -> None:
         if batch.type is ADDED or isinstance(batch.decision, Binding):
+            return
+        if batch.status is not None and batch.status["phase"] not in TERMINAL_PHASES:
             return
         for execution, positions, _ in self._executions.group_by_execution(batch.keys):
             if batch.type is DELETED:
                 self._on_pods_deleted(execution, now)
                 continue
             pods = batch.at(positions)
-            if over := finished_pods(pods, batch.status):
-                self._on_pods_ended(execution, over, now)
+            if ended_pods := finished_pods(pods, batch.status):
+                self._on_pods_ended(execution, ended_pods, now)
             elif execution.ended is None and is_being_deleted(pods[0]):
                 self._decide_outcome(execution, None, stop_reason(execution), now)
 
@@ -212,13 +166,10 @@ class WorkloadJobs:
             self._resubmit_or_fail(execution, now)
             return
         # Bound pods stop within the same grace period, and hold their nodes until then. Others are deleted at once.
-        self._store.delete(POD, [key for key, pod in pods.items() if not node_of_pod(pod)], now, author=self)
-        others = {
-            key: with_deletion_timestamp(pod, deadlines[0])
-            for key, pod in pods.items()
-            if node_of_pod(pod) and not is_being_deleted(pod)
-        }
-        self._store.replace(POD, list(others), list(others.values()), now, author=self)
+        self._client.delete_all(POD, [key for key, pod in pods.items() if not node_of_pod(pod)], now)
+        others = [key for key, pod in pods.items() if node_of_pod(pod) and not is_being_deleted(pod)]
+        grace_s = -(-(instant_of(deadlines[0]) - now) // NANOSECONDS_PER_SECOND)
+        self._client.delete_all(POD, others, now, grace_s=grace_s)
 
     def _replace_pods(self, execution: JobExecution, reason: str, now: Instant) -> None:
         """Have a controller replace the pods of its job, if the job is to be resubmitted."""
@@ -229,7 +180,7 @@ class WorkloadJobs:
         self._resubmit_when_gone(execution, now)
 
     def _resubmit_or_fail(self, execution: JobExecution, now: Instant) -> None:
-        """Resubmit the job or let it fail; once, even if several pods were deleted at one instant."""
+        """Resubmit the job or mark it as failed; only once, even if several pods were deleted at one instant."""
         if execution not in self._decided_outcomes:
             return
         _, reason = self._decided_outcomes[execution]
@@ -263,11 +214,11 @@ class WorkloadJobs:
             Outcome(
                 job=execution.job,
                 state=state,
-                scheduled=max([instant for instant in execution.scheduled if instant is not None], default=None),
+                scheduled=max(without_none(execution.scheduled), default=None),
                 started=began,
                 finished=finished if began is not None else None,
                 node_lost=execution.aborted if execution.has_lost_node else None,
-                machines=mask_of([number for number in execution.machine_ids if number is not None]),
+                machines=mask_of(without_none(execution.machine_ids)),
                 past=past,
             )
         )
@@ -276,16 +227,12 @@ class WorkloadJobs:
         """Record the pods, set their terminal status and delete them, unless a controller does."""
         alive = [] if execution.is_owned else self._store.existing(POD, execution.keys)
         if execution in self._decided_outcomes and not execution.is_owned:
+            pods = dict(zip(alive, self._store.objects(POD, alive), strict=True))
             terminal_fields = {"phase": phase, "reason": reason} if reason else {"phase": phase}
-            pods = zip(alive, self._store.objects(POD, alive), strict=True)
-            ended = {
-                key: {**pod, "status": {**pod["status"], **terminal_fields}}
-                for key, pod in pods
-                if not is_finished(pod)
-            }
-            self._store.replace(POD, list(ended), list(ended.values()), now, author=self)
+            ended = {key: {**pod["status"], **terminal_fields} for key, pod in pods.items() if not is_finished(pod)}
+            self._client.set_statuses(POD, list(ended), list(ended.values()), now)
         self._report_pods(execution, phase, reason, finished)
-        self._store.delete(POD, alive, now, author=self)
+        self._client.delete_all(POD, alive, now)
         self._executions.remove(execution)
         self._decided_outcomes.pop(execution, None)
         self._ended_counts.pop(execution, None)

@@ -13,7 +13,7 @@ the submitting client.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -104,7 +104,7 @@ def read_latencies(path: Path) -> Latencies:
     for name, value in content.items():
         if name not in _KEYS:
             raise InputError(
-                path, at=str(name), problem="is not a step of a pod's life", remedy=f"known keys: {', '.join(_KEYS)}"
+                path, at=str(name), problem="is not a latency step", remedy=f"known keys: {', '.join(_KEYS)}"
             )
         try:
             fields[name.replace("-", "_")] = _parse_value(name, value, path)
@@ -152,6 +152,8 @@ class Delays:
 
     def __init__(self, latencies: Latencies, streams: Streams) -> None:
         self._latencies = latencies
+        #: Whether every delay is zero, as in most runs with a policy.
+        self._are_zero = latencies.are_zero
         self._streams = streams
         self._images = NodeImages(
             pull=lambda: self._draw("pull"), check=lambda: self._draw("check"), is_there=self._is_cached
@@ -161,7 +163,7 @@ class Delays:
 
     def spawned_at(self, now: Instant) -> Instant:
         """Return when the pods of a job submitted at `now` are created."""
-        return after(now, self._draw("spawn"))
+        return now if self._are_zero else after(now, self._draw("spawn"))
 
     def running_at(self, now: Instant, node: str, container: KubeObject) -> Instant:
         """Return when a pod with this container, bound at `now`, will be running on `node`."""
@@ -172,19 +174,25 @@ class Delays:
         created = after(available, self._draw("create", is_first))
         return after(created, self._draw("start", is_first))
 
-    def ranks_by_start(self, now: Instant, nodes: Mapping[int, str], pod: KubeObject) -> dict[Instant, list[int]]:
-        """Return the ranks of pods, all equal to `pod` and bound at `now`, by the instant at which they will run."""
+    def ranks_by_start(
+        self, now: Instant, ranks: Sequence[int], nodes: Sequence[str], pod: KubeObject
+    ) -> dict[Instant, Sequence[int]]:
+        """Return the ranks of pods, all equal to `pod` and bound to `nodes`, by the instant at which they will run."""
+        if self._are_zero:
+            return {now: ranks}
         starts: dict[Instant, list[int]] = {}
-        for rank, node in nodes.items():
+        for rank, node in zip(ranks, nodes, strict=True):
             starts.setdefault(self.running_at(now, node, pod["spec"]["containers"][0]), []).append(rank)
-        return starts
+        return dict(starts)
 
-    def ranks_by_report(self, now: Instant, count: int) -> dict[Instant, list[int]]:
-        """Return the ranks of `count` pods whose work ends at `now`, by the instant at which that is reported."""
+    def ranks_by_report(self, now: Instant, ranks: Sequence[int]) -> dict[Instant, Sequence[int]]:
+        """Return the ranks of pods whose work ends at `now`, by the instant at which that is reported."""
+        if self._are_zero:
+            return {now: ranks}
         reports: dict[Instant, list[int]] = {}
-        for rank in range(count):
+        for rank in ranks:
             reports.setdefault(self.reported_at(now), []).append(rank)
-        return reports
+        return dict(reports)
 
     def reported_at(self, now: Instant) -> Instant:
         """Return when the end of a pod's work at `now` is reported."""
@@ -208,4 +216,10 @@ class Delays:
         try:
             return max(Duration(0), seconds(drawn))
         except ValueError as error:
-            raise RunFailed(f"the latency {name!r} was drawn as {drawn:g} s, which no run can last") from error
+            raise RunFailed(
+                f"the latency {name!r} was drawn as {drawn:g} s, which is longer than a run can last"
+            ) from error
+
+
+#: For clusters without latencies. It has no state, since nothing is drawn.
+NO_DELAYS = Delays(NO_LATENCIES, Streams(0))

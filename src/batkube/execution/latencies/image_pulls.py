@@ -46,7 +46,7 @@ class NodeImages:
         self._pull_slots: dict[str, list[tuple[Instant, Instant]]] = {}
 
     def available_at(self, now: Instant, noticed: Instant, node: str, container: KubeObject) -> Instant:
-        """Return when the image of a pod is available that is bound at `now` and seen by its kubelet at `noticed`."""
+        """Return when a pod has its image; the pod is bound at `now`, and seen by its kubelet at `noticed`."""
         policy = pull_policy_of(container)
         if policy == "Never":
             return noticed

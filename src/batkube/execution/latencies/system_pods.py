@@ -1,8 +1,8 @@
 """System pods, such as cluster DNS.
 
 They run from the start of the run to its end, and reduce the resources of their nodes. That can matter: if jobs request
-whole nodes, a DNS pod with a tenth of a cpu keeps all of them off its node. Schedulers see these pods through the API.
-For all other components the node is smaller.
+whole nodes, a DNS pod with a tenth of a cpu prevents all of them from using its node. Schedulers see these pods through
+the API. For all other components the node is smaller.
 
 Each pod gets a node of its own, from the last node backwards, while there are enough nodes.
 """
@@ -39,7 +39,7 @@ class SystemPod:
         pods = tuple(replace(cls._parse(entry, number), source=source) for number, entry in enumerate(value, 1))
         names = [pod.name for pod in pods]
         if twice := [name for name in names if names.count(name) > 1]:
-            raise ValueError(f"two pods are called {twice[0]!r}")
+            raise ValueError(f"two pods are named {twice[0]!r}")
         return pods
 
     @classmethod
@@ -48,7 +48,7 @@ class SystemPod:
             raise ValueError(f"entry {number} is not a pod; write {{name: coredns, cpu: 100m, memory: 70Mi}}")
         name = entry.get("name", f"system-{number}")
         if not isinstance(name, str) or not name:
-            raise ValueError(f"the name of entry {number} is {name!r}, which is no name")
+            raise ValueError(f"the name of entry {number} is {name!r}, which is not a valid name")
         amounts = {resource: value for resource, value in entry.items() if resource != "name"}
         try:
             return cls(name, tuple((resource, parse_amount(resource, value)) for resource, value in amounts.items()))

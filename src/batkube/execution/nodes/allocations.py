@@ -7,7 +7,7 @@ resources are read from the Node whenever it changes.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -16,7 +16,6 @@ from batkube.cluster.nodes.resource_usage import ResourceUsage
 from batkube.cluster.pods.resources import allocatable_of
 from batkube.cluster.store import DELETED, Batch, Store
 from batkube.cluster.world import World
-from batkube.kernel.errors import Bug
 from batkube.kernel.fidelity import FidelityNote, Severity
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import PODS
@@ -51,38 +50,25 @@ class Shortage(NamedTuple):
         )
 
 
-class _NodeAllocation:
-    """The allocatable and free resources of one node, and the number of its pods."""
+class _NodeState:
+    """The allocatable resources of one node, and its pods."""
 
-    __slots__ = ("allocatable", "free", "pods", "reserved")
+    __slots__ = ("allocatable", "pods", "reserved")
 
     def __init__(self) -> None:
-        self.allocatable: defaultdict[str, int] = defaultdict(int)
-        #: Negative only if the node was shrunk, or runs without admission.
-        self.free: defaultdict[str, int] = defaultdict(int)
+        self.allocatable: Mapping[str, int] = {}
         self.pods = 0
         #: The resources of system pods, which are not counted in `pods`.
         self.reserved: Requests = ()
-
-    def set_allocatable(self, amounts: Mapping[str, int]) -> bool:
-        """Change the allocatable resources; return whether more is allocated than the node now offers."""
-        for resource in {**self.allocatable, **amounts}:
-            self.free[resource] += amounts.get(resource, 0) - self.allocatable[resource]
-        self.allocatable = defaultdict(int, amounts)
-        return any(amount < 0 for amount in self.free.values())
-
-    def allocated(self) -> dict[str, int]:
-        """Return the resources that its pods hold, without system pods."""
-        reserved = dict(self.reserved)
-        amounts = {name: self.allocatable[name] - free - reserved.get(name, 0) for name, free in self.free.items()}
-        return {name: amount for name, amount in amounts.items() if amount}
 
 
 class NodeAllocations:
     """The allocations of all nodes, by name."""
 
     def __init__(self, store: Store) -> None:
-        self._nodes: dict[str, _NodeAllocation] = {}
+        self._nodes: dict[str, _NodeState] = {}
+        #: By resource, the free amount of each node; negative only if a node was shrunk, or runs without admission.
+        self._free: dict[str, dict[str, int]] = {}
         #: The number of nodes that have at least one pod.
         self.busy_node_count = 0
         #: The amounts that nodes offer and pods hold, over time.
@@ -92,24 +78,54 @@ class NodeAllocations:
     def _on_nodes_changed(self, batch: Batch, now: Instant) -> None:
         for change in batch.changes():
             if batch.type is DELETED:
-                gone = self._nodes.pop(change.key)
-                self.busy_node_count -= gone.pods > 0
-                self.usage.offer(gone.allocatable, -1)
-                self.usage.hold(tuple(gone.allocated().items()), -1)
-                continue
-            before = change.previous
-            if before is None or before.get("status") != change.object.get("status"):
-                allocation = self._nodes.setdefault(change.key, _NodeAllocation())
-                self.usage.offer(allocation.allocatable, -1)
+                self._remove(change.key)
+            elif change.previous is None or change.previous.get("status") != change.object.get("status"):
                 # A pod may be bound before the kubelet of a new node has reported how many it takes.
-                self.usage.is_overcommitted |= allocation.set_allocatable(
-                    {PODS: DEFAULT_PODS, **allocatable_of(change.object)}
-                )
-                self.usage.offer(allocation.allocatable)
+                self._set_allocatable(change.key, {PODS: DEFAULT_PODS, **allocatable_of(change.object)})
         self.record_usage(now)
 
+    def _remove(self, node: str) -> None:
+        allocated = self._allocated(node)
+        state = self._nodes.pop(node)
+        for free in self._free.values():
+            del free[node]
+        self.busy_node_count -= state.pods > 0
+        self.usage.offer(state.allocatable, -1)
+        self.usage.hold(tuple(allocated.items()), -1)
+
+    def _set_allocatable(self, node: str, amounts: Mapping[str, int]) -> None:
+        """Change the allocatable resources of a node."""
+        state = self._nodes.get(node)
+        if state is None:
+            state = self._nodes[node] = _NodeState()
+            for free in self._free.values():
+                free[node] = 0
+        self.usage.offer(state.allocatable, -1)
+        for resource in {**state.allocatable, **amounts}:
+            self._free_of(resource)[node] += amounts.get(resource, 0) - state.allocatable.get(resource, 0)
+        state.allocatable = amounts
+        self.usage.is_overcommitted |= any(free[node] < 0 for free in self._free.values())
+        self.usage.offer(amounts)
+
+    def _free_of(self, resource: str) -> dict[str, int]:
+        """Return the free amount of a resource by node."""
+        free = self._free.get(resource)
+        if free is None:
+            free = self._free[resource] = dict.fromkeys(self._nodes, 0)
+        return free
+
+    def _allocated(self, node: str) -> dict[str, int]:
+        """Return the resources that the pods of a node hold, without system pods."""
+        state = self._nodes[node]
+        reserved = dict(state.reserved)
+        amounts = {
+            resource: state.allocatable.get(resource, 0) - free[node] - reserved.get(resource, 0)
+            for resource, free in self._free.items()
+        }
+        return {resource: amount for resource, amount in amounts.items() if amount}
+
     def record_usage(self, now: Instant) -> None:
-        """Record the held amounts from `now` on. Raise Bug if they exceed the offer."""
+        """Record the held amounts from `now` on. Raise Bug if they exceed the allocatable amounts."""
         self.usage.record(now)
 
     def __contains__(self, node: str) -> bool:
@@ -117,83 +133,105 @@ class NodeAllocations:
 
     def is_busy(self, node: str) -> bool:
         """Return whether a node has pods."""
-        allocation = self._nodes.get(node)
-        return allocation is not None and allocation.pods > 0
+        state = self._nodes.get(node)
+        return state is not None and state.pods > 0
 
     def unknown_nodes(self, nodes: Sequence[str]) -> list[str]:
-        """Return those of the nodes that do not exist."""
-        allocations = self._nodes
-        return [node for node in nodes if node not in allocations]
+        """Return which of the nodes do not exist."""
+        return [] if self._are_all_known(nodes) else [node for node in nodes if node not in self._nodes]
+
+    def _are_all_known(self, nodes: Sequence[str]) -> bool:
+        return all(map(self._nodes.__contains__, nodes))
 
     def allocatable(self, node: str, resource: str) -> int:
         """Return the allocatable amount of a resource on a node."""
-        return self._nodes[node].allocatable[resource]
+        return self._nodes[node].allocatable.get(resource, 0)
 
     def resize(self, node: str, old: Requests, new: Requests) -> Shortage | None:
         """Change the allocation of a pod from `old` to `new`; if that does not fit, change nothing and return why."""
-        allocation, current = self._nodes[node], dict(old)
-        free = allocation.free
+        current = dict(old)
         for resource, count in new:
-            rest = free[resource] + current.get(resource, 0)
+            rest = self._free_of(resource)[node] + current.get(resource, 0)
             if rest < count > current.get(resource, 0) and not self._allows_overcommit(node, resource):
-                offered = allocation.allocatable[resource]
-                return Shortage(node, resource, count, offered - rest, offered)
+                return self._shortage(node, resource, count, rest)
         for sign, amounts in ((1, old), (-1, new)):
             for resource, count in amounts:
-                free[resource] += sign * count
+                self._free_of(resource)[node] += sign * count
             self.usage.hold(amounts, -sign)
         return None
 
     def allocate(self, nodes: Sequence[str], demand: Requests) -> Shortage | None:
         """Allocate `demand` on each node, one entry per pod; if one does not fit, change nothing and return why."""
-        for number, node in enumerate(nodes):
-            allocation = self._nodes[node]
-            free = allocation.free
-            for resource, count in demand:
-                if free[resource] < count and not self._allows_overcommit(node, resource):
-                    offered = allocation.allocatable[resource]
-                    shortage = Shortage(node, resource, count, offered - free[resource], offered)
-                    self.usage.hold(demand, number)
-                    self.release(nodes[:number], demand)
-                    return shortage
-            for resource, count in demand:
-                free[resource] -= count
-            if allocation.pods == 0:
+        fits = True
+        for resource, count in demand:
+            free = self._free_of(resource)
+            for node in nodes:
+                rest = free[node] = free[node] - count
+                if rest < 0:
+                    fits = False
+        if not fits and (shortage := self._first_shortage(nodes, demand)) is not None:
+            self._deallocate(nodes, demand)
+            return shortage
+        states = self._nodes
+        for node in nodes:
+            state = states[node]
+            if state.pods == 0:
                 self.busy_node_count += 1
-            allocation.pods += 1
+            state.pods += 1
         self.usage.hold(demand, len(nodes))
         return None
+
+    def _first_shortage(self, nodes: Sequence[str], demand: Requests) -> Shortage | None:
+        """Return the first shortage that does not allow overcommitment, when `demand` has been allocated on `nodes`."""
+        remaining = Counter(nodes)
+        for node in nodes:
+            remaining[node] -= 1
+            for resource, count in demand:
+                # The free amount as it was after this pod, and before the later pods of the same node.
+                rest = self._free[resource][node] + count * remaining[node]
+                if rest < 0 and not self._allows_overcommit(node, resource):
+                    return self._shortage(node, resource, count, rest + count)
+        return None
+
+    def _shortage(self, node: str, resource: str, count: int, free: int) -> Shortage:
+        offered = self.allocatable(node, resource)
+        return Shortage(node, resource, count, offered - free, offered)
+
+    def _deallocate(self, nodes: Sequence[str], demand: Requests) -> None:
+        """Add `demand` to the free amounts of existing nodes, one entry per pod."""
+        for resource, count in demand:
+            free = self._free[resource]
+            for node in nodes:
+                free[node] += count
 
     def _allows_overcommit(self, node: str, resource: str) -> bool:
         """Return whether a node allocates more of a resource than it has; kubelets do not."""
         return False
 
     def release(self, nodes: Sequence[str], demand: Requests) -> None:
-        """Release `demand` on each of the nodes, one entry per pod; deleted nodes are ignored."""
-        pods = 0
+        """Release `demand` on each of the nodes, one entry per pod; deleted nodes are ignored.
+
+        Amounts that were not allocated are found by `record_usage`.
+        """
+        if not self._are_all_known(nodes):
+            nodes = [node for node in nodes if node in self._nodes]
+        self._deallocate(nodes, demand)
+        states = self._nodes
         for node in nodes:
-            allocation = self._nodes.get(node)
-            if allocation is None:
-                continue
-            pods += 1
-            free, offered = allocation.free, allocation.allocatable
-            for resource, count in demand:
-                rest = free[resource] = free[resource] + count
-                if rest > offered[resource]:
-                    raise Bug(f"more {resource} was released on node {node} than was allocated")
-            allocation.pods -= 1
-            if allocation.pods == 0:
+            state = states[node]
+            state.pods -= 1
+            if state.pods == 0:
                 self.busy_node_count -= 1
-        self.usage.hold(demand, -pods)
+        self.usage.hold(demand, -len(nodes))
 
     def reserve(self, node: str, demand: Requests) -> None:
         """Allocate `demand` for a system pod, which does not make the node busy."""
-        allocation = self._nodes[node]
-        reserved = defaultdict(int, allocation.reserved)
+        state = self._nodes[node]
+        reserved = defaultdict(int, state.reserved)
         for resource, count in demand:
-            allocation.free[resource] -= count
+            self._free_of(resource)[node] -= count
             reserved[resource] += count
-        allocation.reserved = tuple(reserved.items())
+        state.reserved = tuple(reserved.items())
 
 
 class OvercommittedAllocations(NodeAllocations):

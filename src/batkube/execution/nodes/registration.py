@@ -15,6 +15,7 @@ from batkube.cluster.client import ApiError, Client
 from batkube.cluster.event_recorder import EventNote, EventRecorder
 from batkube.cluster.object_meta import Condition, condition_of, has_condition, with_condition
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
+from batkube.cluster.suspension import Suspended
 from batkube.cluster.world import World
 from batkube.execution.nodes.addresses import AddressPool
 from batkube.kernel.agenda import Rank
@@ -102,6 +103,7 @@ class NodeRegistrar:
         """
         self._store = store = world.store
         self._agenda = world.agenda
+        self._suspension = world.suspension
         self._machines = world.machines
         self._client = client
         self._events = events
@@ -174,6 +176,14 @@ class NodeRegistrar:
         self._events.record(node, NODE, note, now)
 
     def _register(self, key: Key, is_new: bool, now: Instant) -> None:
+        """Report the status of a node; report it again if a webhook has to be called first."""
+        try:
+            with self._suspension.allow(True):
+                self._report(key, is_new, now)
+        except Suspended as suspension:
+            suspension.when_answered(functools.partial(self._register, key, is_new))
+
+    def _report(self, key: Key, is_new: bool, now: Instant) -> None:
         """Report the status of a node; a new node is ready, whatever its creator wrote."""
         node = self._store.get(NODE, key)
         if node is None:

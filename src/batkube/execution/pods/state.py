@@ -1,4 +1,4 @@
-"""The kubelet's state of a pod outside workload jobs, and of its containers.
+"""The state of a pod whose containers have plans of their own, and of these containers.
 
 This is state only: `execution.containers` changes it, and `execution.pods.status` converts it into a pod status.
 """
@@ -6,10 +6,12 @@ This is state only: `execution.containers` changes it, and `execution.pods.statu
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from batkube.cluster.object_meta import Condition
+from batkube.cluster.pods.pod_groups import PodGroup
 from batkube.cluster.store import Key, KubeObject
 from batkube.execution.pods.container_plan import EXIT_LOST, ContainerPlan, ContainerRole
 from batkube.kernel.instants import Duration, Instant, seconds
@@ -46,8 +48,10 @@ class EndedRun(NamedTuple):
 class ContainerState:
     """The state of one container of a pod."""
 
-    def __init__(self, pod: KubeObject, spec: KubeObject, role: ContainerRole) -> None:
+    def __init__(self, pod: KubeObject, spec: KubeObject, role: ContainerRole, position: int) -> None:
+        """`position` is that among the containers of this role; it never changes."""
         self.name: str = spec["name"]
+        self._position = position
         self.image: str = spec.get("image", "")
         #: The plan of its latest run, without its limits.
         self.plan = ContainerPlan(None)
@@ -165,14 +169,14 @@ class ContainerState:
 
     def spec_in(self, pod: KubeObject) -> KubeObject:
         """Return the container's spec in the pod."""
-        return next(spec for spec in pod["spec"][self.field] if spec["name"] == self.name)
+        spec: KubeObject = pod["spec"][self.field][self._position]
+        return spec
 
     def has_other_image(self, pod: KubeObject) -> bool:
         """Return whether it has been started and its image in the spec has changed since."""
         if self.started is None or self.stage is Stage.TERMINATED:
             return False
-        images: dict[str, str] = {spec["name"]: spec.get("image", "") for spec in pod["spec"][self.field]}
-        return images.get(self.name, self.image) != self.image
+        return bool(self.spec_in(pod).get("image", "") != self.image)
 
     @property
     def is_done(self) -> bool:
@@ -190,20 +194,26 @@ class ContainerState:
         return policy != "Never"
 
 
-class PodState:
-    """The state of one pod on its node, from its admission until it is gone."""
+class PodState(PodGroup):
+    """The state of one pod on its node, from its admission until it is gone: a group of one."""
 
     def __init__(self, key: Key, pod: KubeObject, demand: Requests, now: Instant) -> None:
+        super().__init__([key], demand)
         spec = pod["spec"]
         self.key = key
         self.uid: str = pod["metadata"]["uid"]
         self.node: str = spec["nodeName"]
-        self.demand = demand
         self.restart_policy: str = spec.get("restartPolicy", "Always")
         self.init = [
-            ContainerState(pod, container, ContainerRole.INIT) for container in spec.get("initContainers") or ()
+            ContainerState(pod, container, ContainerRole.INIT, position)
+            for position, container in enumerate(spec.get("initContainers") or ())
         ]
-        self.main = [ContainerState(pod, container, ContainerRole.MAIN) for container in spec["containers"]]
+        self.main = [
+            ContainerState(pod, container, ContainerRole.MAIN, position)
+            for position, container in enumerate(spec["containers"])
+        ]
+        #: The number of containers at the beginning of `init` and of `main` that have ended for good.
+        self._ended_init = self._ended_main = 0
         #: Ephemeral containers, which do not affect the pod's phase.
         self.ephemeral: list[ContainerState] = []
         self.add_ephemeral(pod)
@@ -217,6 +227,8 @@ class PodState:
         self.deadline: Duration | None = None
         #: When the kubelet admitted the pod (`status.startTime`).
         self.admitted = now
+        #: When a change of a container was last reported.
+        self.reported: Instant | None = None
         self.host_ip = ""
         self.pod_ip = ""
         #: Reason and message of a pod that the kubelet ended, for instance at its deadline.
@@ -234,7 +246,7 @@ class PodState:
     def add_ephemeral(self, pod: KubeObject) -> None:
         """Add the ephemeral containers that are new in the pod."""
         for spec in (pod["spec"].get("ephemeralContainers") or ())[len(self.ephemeral) :]:
-            self.ephemeral.append(ContainerState(pod, spec, ContainerRole.EPHEMERAL))
+            self.ephemeral.append(ContainerState(pod, spec, ContainerRole.EPHEMERAL, len(self.ephemeral)))
 
     def restore_from(self, before: PodState, now: Instant) -> None:
         """Restore the state from before its node failed; containers that ran are restarted."""
@@ -257,6 +269,22 @@ class PodState:
         """Yield all containers except ephemeral ones, init containers first."""
         yield from self.init
         yield from self.main
+
+    def unfinished_init(self) -> Iterator[ContainerState]:
+        """Yield the init containers from the first that has not ended, or is a sidecar."""
+        while self._ended_init < len(self.init):
+            first = self.init[self._ended_init]
+            if first.is_sidecar or not first.is_done:
+                break
+            self._ended_init += 1
+        return itertools.islice(self.init, self._ended_init, None)
+
+    @property
+    def has_ended_main(self) -> bool:
+        """Whether all main containers have ended, none of which is restarted."""
+        while self._ended_main < len(self.main) and self.main[self._ended_main].stage is Stage.TERMINATED:
+            self._ended_main += 1
+        return self._ended_main == len(self.main)
 
     @property
     def phase(self) -> str:

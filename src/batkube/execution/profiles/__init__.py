@@ -1,1 +1,1 @@
-"""Profiles: computation and communication of jobs on a platform, and their energy."""
+"""Profiles: computation and communication of jobs on a platform."""

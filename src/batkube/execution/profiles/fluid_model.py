@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from batkube.execution.profiles.energy_log import EnergyLog
-from batkube.execution.profiles.energy_meters import EnergyMeters
 from batkube.execution.profiles.fluid_platform import FluidPlatform
 from batkube.execution.profiles.processes import ProfileProcesses
 from batkube.execution.profiles.runner import ProfileRunner
 from batkube.execution.profiles.task_shapes import UnsupportedProfile, storage_lookup
 from batkube.fluid.flow import Flow
 from batkube.kernel.agenda import Agenda
-from batkube.kernel.errors import InputError
 from batkube.kernel.instants import START, Duration, Instant
 from batkube.platforms.model import Platform
 from batkube.platforms.network import Network
@@ -40,17 +37,6 @@ class FluidModel:
         self._run_times: dict[tuple[int, int], RunTime] = {}
         #: Whether the run's scheduler sends messages; the time that a job waits for one is then unknown.
         self.has_messages = False
-
-    def new_energy_log(self, platform: FluidPlatform) -> EnergyLog:
-        """Return the energy log of a run. Raise InputError if the platform has no power values."""
-        names = [machine.name for machine in self._platform.machines]
-        if any(name not in self.network.hosts for name in names):
-            raise InputError(
-                self._platform.source,
-                problem="has no power values for its machines, which the energy model needs",
-                remedy="use a SimGrid file (.xml) whose hosts have the property wattage_per_state",
-            )
-        return EnergyLog(EnergyMeters(platform, names), names)
 
     def new_platform(self) -> FluidPlatform:
         """Return the platform without tasks."""

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from batkube.fluid.flow import Flow
 from batkube.fluid.tasks import FluidResource, Task
-from batkube.kernel.instants import Duration, Instant
+from batkube.kernel.instants import Duration
 from batkube.platforms.network import Host, Network, NetworkLink
 
 #: The TCP window in bytes (SimGrid: network/TCP-gamma).
@@ -51,11 +51,11 @@ class FluidPlatform:
         """Return the current speed of one core of a host, in flops per second."""
         return self.network.hosts[name].speeds_flops[self._pstates[name]]
 
-    def set_pstate(self, name: str, pstate: int, now: Instant) -> None:
+    def set_pstate(self, name: str, pstate: int) -> None:
         """Change the power state, and thereby the speed, of a host."""
         cores = self.cores(name)
         self._pstates[name] = pstate
-        self.flow.set_capacity(cores, self.network.hosts[name].cores * self.speed(name), now)
+        self.flow.set_capacity(cores, self.network.hosts[name].cores * self.speed(name))
         for task in cores.tasks:
             assert isinstance(task, ParallelTask)
             task.bound = self._bound(task)

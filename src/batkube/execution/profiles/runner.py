@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
+from typing import Protocol
 
-from batkube.execution.profiles.energy_meters import EnergyMeters
 from batkube.execution.profiles.processes import (
     ChildProcess,
     CompletionQueue,
@@ -26,6 +26,16 @@ from batkube.workloads.model import Job, Profile
 
 OnEnd = Callable[[int, Instant], None]
 """Called with the exit code at the end of the work."""
+
+
+class TaskListener(Protocol):
+    """Is notified of tasks, as the energy meters are."""
+
+    def begin_task(self, task: Task, now: Instant) -> None:
+        """Handle that a task is about to begin."""
+
+    def end_task(self, task: Task, now: Instant) -> None:
+        """Handle that a task has ended; it still holds its resources."""
 
 
 class _RunningProcess:
@@ -58,8 +68,8 @@ class ProfileRunner:
         #: The instant and the appointment of the next event of the fluid model.
         self._booked: tuple[Instant, int] | None = None
         self._is_unsettled = False
-        #: The energy meters, if energy is recorded; called before a task begins and before it releases its resources.
-        self.meters: EnergyMeters | None = None
+        #: The energy meters, if energy is recorded.
+        self.meters: TaskListener | None = None
 
     def connect(self, channel: MessageChannel) -> None:
         """Set the channel for messages between jobs and their scheduler."""
@@ -176,7 +186,7 @@ class ProfileRunner:
         self._booked = None
         due = self._flow.due()
         while due is not None and due <= now:
-            for task in self._flow.advance(now, on_through=self._end_task):
+            for task in self._flow.advance(now, on_end=self._end_task):
                 process = self._by_task.pop(task)
                 process.task, process.lag = None, task.lag
                 self._resume(process, now)

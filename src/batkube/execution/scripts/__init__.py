@@ -1,1 +1,1 @@
-"""Shell scripts of containers, read for how long they take and how they end; nothing is executed."""
+"""Shell scripts of containers: how long they take and their exit codes, determined without executing them."""

@@ -19,10 +19,10 @@ def touch(state: ScriptState, arguments: Arguments, *, is_folder: bool = False) 
         for count in range(1, len(parents)):
             folder = "/" * path.startswith("/") + "/".join(parents[:count])
             state.files.write(folder, state.time, is_folder=True)
-        is_made = state.files.write(path, state.time, is_folder=is_folder)
-        if is_made is False:
+        is_created = state.files.write(path, state.time, is_folder=is_folder)
+        if is_created is False:
             state.status = 1
-        elif is_made is None and state.status == 0:
+        elif is_created is None and state.status == 0:
             state.mark_uncertain("mkdir" if is_folder else "touch")
 
 

@@ -260,7 +260,7 @@ class _Shell:
         if assigned and words[0] in SPECIAL:
             raise UnsupportedScript(f"an assignment before `{words[0]}` is not kept in all shells")
         output = state.output
-        is_sure = self._redirect(node)
+        is_certain = self._redirect(node)
         before = state.context.variables
         if assigned:
             state.context.variables = {**before, **dict(assigned)}
@@ -272,7 +272,7 @@ class _Shell:
             state.output = output
             if assigned:
                 state.context.variables = before
-        if not is_sure and state.status == 0:
+        if not is_certain and state.status == 0:
             state.mark_uncertain(words[0] or "")
 
     def _redirect(self, node: ShellCommand) -> bool:
@@ -282,16 +282,16 @@ class _Shell:
             state = self._state
             if path != "/dev/null" and (not state.has_file(path) or state.has_file(path, folder=True)):
                 raise UnsupportedScript(f"it is unknown whether the file {path} exists")
-        is_sure = True
+        is_certain = True
         for word in node.writes:
             path = self._expand_path(word)
             if not path.startswith(("/dev/", "/proc/1/fd/")):
                 disk, now = self._state.files, self._state.time
-                is_made = disk.write(path, now)
-                if is_made is False or disk.has_folder(path, now):
+                is_created = disk.write(path, now)
+                if is_created is False or disk.has_folder(path, now):
                     raise UnsupportedScript(f"{path} cannot be written")
-                is_sure = is_sure and is_made is True
-        return is_sure
+                is_certain = is_certain and is_created is True
+        return is_certain
 
     def _expand_path(self, word: Word) -> str:
         path = self._expander.text(word)

@@ -115,7 +115,7 @@ def parse(text: str) -> CommandList:
 
 
 def unquoted_text(token: Token | None) -> str | None:
-    """Return a word's text if all of it is unquoted, as that of a keyword."""
+    """Return a word's text if all of it is unquoted, as a keyword must be."""
     if token is None or isinstance(token, ShellOperator):
         return None
     if any(part.kind != "text" or part.is_quoted for part in token):
@@ -272,7 +272,7 @@ class _Parser:
             self.position += 1
         if self.position == start:
             raise UnsupportedScript(
-                f"{'the end' if token is None else f'`{_token_text(token)}`'} stands in the place of a command"
+                f"{'the end' if token is None else f'`{_token_text(token)}`'} is in the place of a command"
             )
         if isinstance(token, ShellOperator) and token in ("|", "<<", ";;", ">&", "<&", "&>", "((", "("):
             raise UnsupportedScript("functions are not supported" if token == "(" else f"`{token}` is not supported")

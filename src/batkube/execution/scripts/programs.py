@@ -107,7 +107,7 @@ def _exit(state: ScriptState, arguments: Arguments) -> None:
     if arguments:
         code = require_integer(arguments[0], "exit")
         if code < 0 or len(arguments) > 1:
-            raise UnsupportedScript("`exit` differs between shells with more than one number, or less than none")
+            raise UnsupportedScript("`exit` with several numbers or a negative one differs between shells")
         state.status = code % 256
     raise ScriptExit
 
@@ -115,7 +115,7 @@ def _exit(state: ScriptState, arguments: Arguments) -> None:
 def _jump(state: ScriptState, arguments: Arguments, *, is_over: bool) -> None:
     levels = require_integer(arguments[0], "break or continue") if arguments else 1
     if not 0 < levels <= state.context.loop_depth:
-        raise UnsupportedScript("`break` or `continue` stands outside of a loop, or of fewer than it says")
+        raise UnsupportedScript("`break` or `continue` is outside of a loop, or names more loops than there are")
     state.status = 0
     raise LoopJump(levels, is_over)
 
@@ -127,7 +127,7 @@ def _sleep(state: ScriptState, arguments: Arguments) -> None:
     if texts in (["infinity"], ["inf"]):
         raise EndlessScript
     if not texts or not all(_SLEEP.fullmatch(text) for text in texts):
-        raise UnsupportedScript(f"`sleep {' '.join(texts)}` is not a length")
+        raise UnsupportedScript(f"`sleep {' '.join(texts)}` is not a duration")
     length = sum(map(_parse_duration, texts))
     if length >= LATEST_NS:
         raise EndlessScript

@@ -1,6 +1,6 @@
 """Executes the events of a timeline: node failures, cordons and drains, added and removed machines, and others.
 
-Administrators' actions go through the API. The failure of a node is no request; it only stops the node's heartbeats
+Administrators' actions go through the API. The failure of a node is not a request; it only stops the node's heartbeats
 (`cluster.nodes.heartbeats`). Only the next event is on the agenda at any time, so a timeline may be endless.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
 from batkube.cluster.client import ApiError, Client
-from batkube.cluster.mapping import NODE, POD, ResourceModel, node_of
+from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.object_meta import controller_of, key_of, labels_of, with_metadata
 from batkube.cluster.pods.accessors import eviction_of, is_active, pods_on
 from batkube.cluster.store import Batch, Key, KubeObject
@@ -21,7 +21,7 @@ from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.platforms.model import Machine
-from batkube.workloads.events.entries import EventAction, Taint
+from batkube.workloads.timeline.entries import EventAction, Taint
 
 #: `kubectl drain` retries after this time if a disruption budget forbids an eviction (kubectl: pkg/drain/drain.go).
 _DRAIN_RETRY_INTERVAL: Duration = seconds(5)
@@ -47,10 +47,13 @@ class EventRunner:
         client: Client,
         events: Iterator[TimelineEvent],
         machines: Mapping[str, Machine],
-        model: ResourceModel,
+        add_node: Callable[[Machine, Instant], None],
         objects: ObjectAction | None = None,
     ) -> None:
-        """`machines` are all machines of the run by node name; `objects` executes the actions on API objects."""
+        """`machines` are all machines of the run by node name; `add_node` creates the node of one.
+
+        `objects` executes the actions on API objects.
+        """
         self._store = world.store
         self._agenda = world.agenda
         self._journal = world.journal
@@ -60,7 +63,7 @@ class EventRunner:
         self._events = events
         self._next = next(events, None)
         self._machines = machines
-        self._model = model
+        self._add_node = add_node
         self._object_action = objects
         self._idle_events = 0
         world.store.subscribe(POD, self._on_pods_changed)
@@ -179,7 +182,7 @@ class EventRunner:
     # Machines
 
     def _add(self, name: str, now: Instant) -> bool:
-        self._client.create(NODE, node_of(self._machines[name], self._model, now)[1], now)
+        self._add_node(self._machines[name], now)
         return True
 
     def _remove(self, node: KubeObject, event: TimelineEvent, now: Instant) -> bool:

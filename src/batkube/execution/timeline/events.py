@@ -19,7 +19,7 @@ from batkube.kernel.intervals import members
 from batkube.kernel.streams import Streams
 from batkube.platforms.model import Machine, Platform
 from batkube.platforms.reader import read_platform
-from batkube.workloads.events.entries import (
+from batkube.workloads.timeline.entries import (
     INVERSE_ACTIONS,
     NODE_ACTIONS,
     OBJECT_ACTIONS,
@@ -102,12 +102,12 @@ class ClusterTimeline:
 
     @property
     def added_nodes(self) -> frozenset[str]:
-        """The nodes that do not exist from the start."""
+        """The nodes that entries add during the run."""
         first = len(self._platform.machines)
         return frozenset(kube_name(machine.name) for machine in self.machines[first:])
 
     def pending_entries(self, now: Instant) -> list[EventEntry]:
-        """Return the entries with fixed times that begin after `now`; random times may never come."""
+        """Return the entries with fixed times that begin after `now`; those with random times may never occur."""
         return [entry for entry, _ in self._entries if entry.schedule.interval is None and entry.schedule.at > now]
 
     def events(self, streams: Streams) -> Iterator[TimelineEvent]:
@@ -177,14 +177,14 @@ class ClusterTimeline:
 
 
 def _occurrences(entry: EventEntry) -> Iterator[Instant]:
-    when, at = entry.schedule, entry.schedule.at
-    for _ in itertools.repeat(None) if when.count is None else range(when.count):
-        if at > LATEST_NS or (when.until is not None and at > when.until):
+    schedule, at = entry.schedule, entry.schedule.at
+    for _ in itertools.repeat(None) if schedule.count is None else range(schedule.count):
+        if at > LATEST_NS or (schedule.until is not None and at > schedule.until):
             return
         yield at
-        if when.every is None:
+        if schedule.every is None:
             return
-        at = Instant(at + when.every)
+        at = Instant(at + schedule.every)
 
 
 def _fixed_events(
@@ -270,10 +270,10 @@ def _validate_events(events: Iterable[TimelineEvent], platform: Platform, random
             if action is EventAction.ADD:
                 existing.add(node)
             elif node not in existing and action in NODE_ACTIONS:
-                when = (
+                conflict = (
                     f"was removed at {format_seconds(removed_at[node])} s" if node in removed_at else "is added later"
                 )
-                place.reject(f"is done to {node!r} at {format_seconds(event.at)} s, which {when}")
+                place.reject(f"acts on {node!r} at {format_seconds(event.at)} s, which {conflict}")
             _update_state(event, node, marked)
         if action is EventAction.REMOVE:
             existing.difference_update(event.nodes)
@@ -286,15 +286,15 @@ def _update_state(event: TimelineEvent, node: str, marked: dict[EventAction, set
     match event.action:
         case EventAction.RETURN:
             if node not in marked[EventAction.FAIL]:
-                place.reject(f"repairs {node!r}, which has not failed", "let it `fail` before")
+                place.reject(f"repairs {node!r}, which has not failed", "add a `fail` before it")
             marked[EventAction.FAIL].discard(node)
         case EventAction.UNCORDON:
             if node not in marked[EventAction.CORDON]:
-                place.reject(f"makes {node!r} available, which it is already", "let it be cordoned before")
+                place.reject(f"makes {node!r} available, which it is already", "add a `cordon` before it")
             marked[EventAction.CORDON].discard(node)
         case EventAction.FAIL:
             if node in marked[EventAction.FAIL]:
-                place.reject(f"lets {node!r} fail at {format_seconds(event.at)} s, which has failed already")
+                place.reject(f"fails {node!r} at {format_seconds(event.at)} s, which has failed already")
             marked[EventAction.FAIL].add(node)
         case EventAction.CORDON | EventAction.DRAIN:
             marked[EventAction.CORDON].add(node)

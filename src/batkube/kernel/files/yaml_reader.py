@@ -88,7 +88,7 @@ def _parse(path: Path, data: bytes | str, reading: Callable[[], _Result]) -> _Re
         if _has_bare_reference(data):
             remedy = 'quote it within braces, "${seed}", or leave it out: the seed of the run is the default'
         if isinstance(error, _Rejected):
-            problem, remedy = str(error.problem), error.remedy or "write it out flatly"
+            problem, remedy = str(error.problem), error.remedy or "reduce the nesting"
     except (UnicodeDecodeError, yaml.reader.ReaderError):
         problem, remedy = "is not YAML: not UTF-8 text, or with characters that YAML forbids", "save it as UTF-8"
     except _INVALID_VALUE_ERRORS as error:
@@ -145,4 +145,4 @@ class _ExpansionCheck:
         self._aliased += size
         if self._aliased > _ALIASED_MAX:
             problem = f"aliases stand for more than {_ALIASED_MAX:,} values"
-            raise _Rejected(event.start_mark, problem, "write out what they stand for, if it is really meant")
+            raise _Rejected(event.start_mark, problem, "replace them by their values if this is intended")

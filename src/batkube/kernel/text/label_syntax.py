@@ -1,8 +1,8 @@
 """Syntax of label keys and values, with the error messages of kube-apiserver.
 
 Selectors and validation share these rules (Kubernetes: apimachinery/pkg/util/validation, IsQualifiedName and
-IsValidLabelValue). Every rule takes a text and returns its errors. Results are cached, because the same few texts recur
-in every request.
+IsValidLabelValue). Every rule takes a text and returns its errors. Results are cached, because every request repeats
+the same few texts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Parses numbers of untrusted texts in linear time.
+"""Parses numbers in untrusted texts in linear time.
 
-Python parses n digits in time n², so three megabytes of digits block the process for many seconds. For a float, digits
-beyond the first 800 matter only by being zero or not: 767 digits decide every rounding (David Gay; Go does the same,
+Python needs quadratic time, so three megabytes of digits block the process for many seconds. For a float, digits beyond
+the first 800 matter only by being zero or not: 767 digits decide every rounding (David Gay; Go does the same,
 strconv/decimal.go). For an integer, the caller knows how many digits make sense.
 """
 

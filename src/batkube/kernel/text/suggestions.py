@@ -23,7 +23,7 @@ def suggestion(name: object, known: Iterable[str]) -> str:
 
 
 def check_names(names: Iterable[object], known: Iterable[str], source: Path | str, at: str, what: str) -> None:
-    """Raise InputError for the first name that is not in `known`; `what` says what the names should be."""
+    """Raise InputError for the first name that is not in `known`; `what` describes the expected names."""
     choices = list(known)
     for name in names:
         if name not in choices:

@@ -10,7 +10,7 @@ from batkube.kernel.distributions import Distribution, parse_distribution
 from batkube.kernel.files.yaml_reader import read_yaml
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, duration
 from batkube.kernel.quantities import CPU, MEMORY
-from batkube.workloads import fields as take
+from batkube.workloads import fields as require
 from batkube.workloads.container_rules.rules import FOREVER, ContainerRule
 from batkube.workloads.container_rules.usage_curves import UsageCurve
 from batkube.workloads.fields import Place
@@ -28,14 +28,14 @@ _EXIT_CODES = range(256)
 def read_rules(path: Path) -> tuple[ContainerRule, ...]:
     """Return the rules of a file, in its order."""
     place = Place(path)
-    content = take.array(place, read_yaml(path))
+    content = require.array(place, read_yaml(path))
     if not content:
         place.reject("contains no rules", "write at least one rule, or omit the file")
     return tuple(_rule(place[number], entry) for number, entry in enumerate(content))
 
 
 def _rule(place: Place, entry: object) -> ContainerRule:
-    keys = take.mapping(place, entry)
+    keys = require.mapping(place, entry)
     for key in keys:
         if key not in _KEYS:
             (place / str(key)).reject("is not a key of a rule", f"the keys are {', '.join(_KEYS)}")
@@ -54,9 +54,9 @@ def _rule(place: Place, entry: object) -> ContainerRule:
         (place / _UNTIL).reject(f"is not later than {_AFTER}", remedy)
     return ContainerRule(
         place=f"{place.path}: {place.at}",
-        **{key: take.string(place / key, keys[key]) for key in _PATTERNS if key in keys},
+        **{key: require.string(place / key, keys[key]) for key in _PATTERNS if key in keys},
         labels=_labels(place / "labels", keys.get("labels", {})),
-        command=take.string(place / "command", keys["command"]) if "command" in keys else None,
+        command=require.string(place / "command", keys["command"]) if "command" in keys else None,
         duration=_duration(place / "duration", keys["duration"]) if "duration" in keys else None,
         exit_code=_exit_code(place / "exit-code", keys["exit-code"]) if "exit-code" in keys else None,
         cpu=_usage(place / CPU, CPU, keys[CPU]) if CPU in keys else None,
@@ -69,8 +69,8 @@ def _rule(place: Place, entry: object) -> ContainerRule:
 
 
 def _labels(place: Place, value: object) -> Mapping[str, str]:
-    labels = take.mapping(place, value)
-    return {key: take.string(place / key, text) for key, text in labels.items()}
+    labels = require.mapping(place, value)
+    return {key: require.string(place / key, text) for key, text in labels.items()}
 
 
 def _duration(place: Place, value: object) -> Distribution | Literal["forever"]:
@@ -91,24 +91,26 @@ def _parse_duration(place: Place, value: object) -> Duration:
 
 def _distribution(place: Place, value: object) -> Distribution:
     try:
-        drawn = parse_distribution(value)  # type: ignore[arg-type]  # it refuses what is no distribution
+        distribution = parse_distribution(value)  # type: ignore[arg-type]  # it checks the type
     except ValueError as error:
         place.reject(str(error))
-    if drawn.name == "constant" and drawn.parameters[0] < 0:
-        place.reject(f"is {drawn.parameters[0]:g}, which is negative")
-    return drawn
+    if distribution.name == "constant" and distribution.parameters[0] < 0:
+        place.reject(f"is {distribution.parameters[0]:g}, which is negative")
+    return distribution
 
 
 def _exit_code(place: Place, value: object) -> Distribution:
-    drawn = _distribution(place, value)
-    if drawn.name not in ("constant", "choice") or any(code not in _EXIT_CODES for code in drawn.parameters):
-        place.reject(f"is {take.abbreviated(value)}, and an exit code is one of 0 to 255", "write 1, or choice:0,0,0,1")
-    return drawn
+    codes = _distribution(place, value)
+    if codes.name not in ("constant", "choice") or any(code not in _EXIT_CODES for code in codes.parameters):
+        place.reject(
+            f"is {require.abbreviated(value)}, which is not an exit code from 0 to 255", "write 1, or choice:0,0,0,1"
+        )
+    return codes
 
 
 def _pull_fails(place: Place, value: object) -> bool:
     if value not in ("fails", "works"):
-        place.reject(f"is {take.abbreviated(value)}", "write `fails` (the image does not exist) or `works`")
+        place.reject(f"is {require.abbreviated(value)}", "write `fails` (the image does not exist) or `works`")
     return value == "fails"
 
 
@@ -121,7 +123,7 @@ def _usage(place: Place, resource: str, value: object) -> UsageCurve | Distribut
 
 def _curve(place: Place, resource: str, value: object) -> UsageCurve:
     if not isinstance(value, list):
-        return UsageCurve(((Duration(0), take.quantity(place, resource, value)),))
+        return UsageCurve(((Duration(0), require.quantity(place, resource, value)),))
     points = tuple(_point(place[number], resource, point) for number, point in enumerate(value))
     ages = [age for age, _ in points]
     if not points or ages != sorted(ages):
@@ -130,9 +132,9 @@ def _curve(place: Place, resource: str, value: object) -> UsageCurve:
 
 
 def _point(place: Place, resource: str, value: object) -> tuple[Duration, int]:
-    pair = take.array(place, value)
+    pair = require.array(place, value)
     if len(pair) != 2:
         place.reject(
-            f"is {take.abbreviated(value)}, which is not an age and a quantity", "write, for example, [10m, 2Gi]"
+            f"is {require.abbreviated(value)}, which is not an age and a quantity", "write, for example, [10m, 2Gi]"
         )
-    return _parse_duration(place[0], pair[0]), take.quantity(place[1], resource, pair[1])
+    return _parse_duration(place[0], pair[0]), require.quantity(place[1], resource, pair[1])

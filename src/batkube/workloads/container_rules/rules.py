@@ -185,23 +185,23 @@ class ContainerRules:
             notes.add(_NO_PROBE, example=next(iter(self._unprobed)), count=len(self._unprobed))
 
     def _draw_behaviour(self, rule: ContainerRule, run: str) -> ContainerBehaviour:
-        def draw(what: str, distribution: Distribution) -> float:
-            return max(0.0, distribution.draw(self._streams.create(f"rules/{what}/{run}")))
+        def draw(key: str, distribution: Distribution) -> float:
+            return max(0.0, distribution.draw(self._streams.create(f"rules/{key}/{run}")))
 
-        def curve(what: str, use: UsageCurve | Distribution | None, unit: int) -> UsageCurve | None:
-            return _constant_curve(round(draw(what, use) * unit)) if isinstance(use, Distribution) else use
+        def curve(key: str, value: UsageCurve | Distribution | None, unit: int) -> UsageCurve | None:
+            return _constant_curve(round(draw(key, value) * unit)) if isinstance(value, Distribution) else value
 
-        def length(what: str, wanted: Distribution | Literal["forever"]) -> RunLength:
-            return wanted if wanted == FOREVER else _drawn_duration(rule, what, draw(what, wanted))
+        def length(key: str, value: Distribution | Literal["forever"]) -> RunLength:
+            return value if value == FOREVER else _drawn_duration(rule, key, draw(key, value))
 
         health = None
         if rule.healthy_after is not None or rule.healthy_until is not None:
             after = Duration(0) if rule.healthy_after is None else length("healthy-after", rule.healthy_after)
             health = HealthWindow(after, length("healthy-until", rule.healthy_until or FOREVER))
-        lasts = None if rule.duration is None else length("duration", rule.duration)
+        run_time = None if rule.duration is None else length("duration", rule.duration)
         code = None if rule.exit_code is None else round(draw("exit-code", rule.exit_code)) % 256
-        uses = curve("cpu", rule.cpu, 1000), curve("memory", rule.memory, 1)
-        return ContainerBehaviour(lasts, code, *uses, _load(rule), rule.pull_fails, health)
+        usage = curve("cpu", rule.cpu, 1000), curve("memory", rule.memory, 1)
+        return ContainerBehaviour(run_time, code, *usage, _load(rule), rule.pull_fails, health)
 
 
 def _load(rule: ContainerRule) -> SharedLoad | None:
@@ -212,11 +212,11 @@ def _constant_curve(amount: int) -> UsageCurve:
     return UsageCurve(((Duration(0), amount),))
 
 
-def _drawn_duration(rule: ContainerRule, what: str, drawn: float) -> Duration:
+def _drawn_duration(rule: ContainerRule, key: str, value_s: float) -> Duration:
     try:
-        return seconds(drawn)
+        return seconds(value_s)
     except ValueError as error:
-        raise RunFailed(f"{rule.place}: {what} was drawn as {drawn:g} s, which is too long") from error
+        raise RunFailed(f"{rule.place}: {key} was drawn as {value_s:g} s, which is too long") from error
 
 
 def _identity_of(

@@ -1,1 +1,1 @@
-"""Readers and writers of workload files, by origin."""
+"""Readers and writers of workload files, grouped by origin."""

@@ -39,11 +39,11 @@ class GammaDistribution(NamedTuple):
     shape: float
     scale: float
 
-    def draw(self, rng: random.Random, most: float) -> float:
-        """Return a draw of at most `most`."""
+    def draw(self, rng: random.Random, maximum: float) -> float:
+        """Return a draw of at most `maximum`."""
         while True:
             value = rng.gammavariate(self.shape, self.scale)
-            if value <= most:
+            if value <= maximum:
                 return value
 
     def density(self, x: float) -> float:
@@ -101,8 +101,8 @@ class LublinModel:
     def run_time_s(self, rng: random.Random, size: int) -> int:
         """Return the run time in whole seconds of a job of `size` processors."""
         probability = min(1.0, max(0.0, self.short_slope * size + self.short_at_zero))
-        chosen = self.short if rng.random() <= probability else self.long
-        return int(math.exp(chosen.draw(rng, _MAX_RUN_LOG)))
+        gamma = self.short if rng.random() <= probability else self.long
+        return int(math.exp(gamma.draw(rng, _MAX_RUN_LOG)))
 
     def arrivals_s(self, rng: random.Random) -> Iterator[int]:
         """Yield arrival times in whole seconds, without end; second 0 is midnight."""

@@ -43,15 +43,15 @@ def quantity_option(option: str, resource: str, text: str) -> int:
         raise InputError(option, problem=str(error)) from None
 
 
-def distribution_option(option: str, text: str, least: float) -> Distribution:
-    """Parse a distribution. Explicit values (constant, choice) must be at least `least`."""
+def distribution_option(option: str, text: str, minimum: float) -> Distribution:
+    """Parse a distribution. Explicit values (constant, choice) must be at least `minimum`."""
     try:
         distribution = parse_distribution(text)
     except ValueError as error:
         raise InputError(option, problem=str(error)) from None
-    if distribution.name in _EXPLICIT_FAMILIES and min(distribution.parameters) < least:
+    if distribution.name in _EXPLICIT_FAMILIES and min(distribution.parameters) < minimum:
         problem = f"{min(distribution.parameters):g} is too small"
-        raise InputError(option, problem=problem, remedy=f"use values of at least {least:g}")
+        raise InputError(option, problem=problem, remedy=f"use values of at least {minimum:g}")
     return distribution
 
 

@@ -49,9 +49,9 @@ class RecipeSource:
     #: The file; empty if the keys are options of a command.
     file: str = ""
 
-    def place(self, word: str) -> str:
+    def place(self, key: str) -> str:
         """Return the place of a key."""
-        return f"{self.file}: workload.{word}".rstrip(".") if self.file else f"--{word}"
+        return f"{self.file}: workload.{key}".rstrip(".") if self.file else f"--{key}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ class WorkloadRecipe:
     options: Mapping[str, object]
     source: RecipeSource
 
-    def place(self, word: str) -> str:
+    def place(self, key: str) -> str:
         """Return the place of a key, for messages."""
-        return self.source.place(word)
+        return self.source.place(key)
 
     @property
     def trace(self) -> Path | None:
@@ -80,7 +80,7 @@ class WorkloadRecipe:
     def seed(self) -> int | None:
         """The recipe's own seed; None for the run's."""
         seed = self.options.get("seed", RUN_SEED)
-        return None if seed == RUN_SEED else self._integer("seed", seed, least=None)
+        return None if seed == RUN_SEED else self._integer("seed", seed, minimum=None)
 
     def validate(self) -> None:
         """Check the options, as far as possible without reading a trace. Raises InputError."""
@@ -109,22 +109,22 @@ class WorkloadRecipe:
 
     @property
     def _shape(self) -> generators.JobShape:
-        def drawn(word: str, default: str | None, least: float) -> Distribution | None:
-            text = self._string(word) or default
-            return None if text is None else option_values.distribution_option(self.place(word), text, least)
+        def distribution(key: str, default: str | None, minimum: float) -> Distribution | None:
+            text = self._string(key) or default
+            return None if text is None else option_values.distribution_option(self.place(key), text, minimum)
 
         memory = self._string("memory")
-        run_time, size = drawn("run-time", "170", 0), drawn("size", "1", 1)
+        run_time, size = distribution("run-time", "170", 0), distribution("size", "1", 1)
         assert run_time is not None
         assert size is not None
         return generators.JobShape(
             run_time=run_time,
             size=size,
-            cpu=drawn("cpu", None, 0.001),
+            cpu=distribution("cpu", None, 0.001),
             memory_bytes=None
             if memory is None
             else option_values.quantity_option(self.place("memory"), MEMORY, memory),
-            walltime=drawn("walltime", None, 0.001),
+            walltime=distribution("walltime", None, 0.001),
         )
 
     @property
@@ -146,8 +146,8 @@ class WorkloadRecipe:
         draw = self._sampler()
         if self._machines is not None:
             workload = replace(workload, size_machines=self._machines)
-        drawn = selection.mark_notes_of_whole_trace(selection.recount_overruns(draw(workload, Streams(seed))))
-        return drawn if self._rate_factor is None else conversions.scale_arrival_rate(drawn, self._rate_factor)
+        sample = selection.mark_notes_of_whole_trace(selection.recount_overruns(draw(workload, Streams(seed))))
+        return sample if self._rate_factor is None else conversions.scale_arrival_rate(sample, self._rate_factor)
 
     def _sampler(self) -> Callable[[Workload, Streams], Workload]:
         """Return the function that samples the trace."""
@@ -196,55 +196,56 @@ class WorkloadRecipe:
         machines = self.options.get("machines")
         return None if machines is None else self._integer("machines", machines)
 
-    def _length(self, word: str, text: str) -> Duration:
-        length = option_values.duration_option(self.place(word), text)
+    def _length(self, key: str, text: str) -> Duration:
+        length = option_values.duration_option(self.place(key), text)
         if length <= 0:
-            raise InputError(self.place(word), problem=f"is {text}, but must be longer than 0")
+            raise InputError(self.place(key), problem=f"is {text}, but must be longer than 0")
         return length
 
-    def _flag(self, word: str, *, default: bool) -> bool:
-        value = self.options.get(word, default)
+    def _flag(self, key: str, *, default: bool) -> bool:
+        value = self.options.get(key, default)
         if not isinstance(value, bool):
-            raise InputError(self.place(word), problem=f"{value!r} is neither true nor false")
+            raise InputError(self.place(key), problem=f"{value!r} is neither true nor false")
         return value
 
-    def _string(self, word: str) -> str | None:
-        value = self.options.get(word)
+    def _string(self, key: str) -> str | None:
+        value = self.options.get(key)
         return None if value is None else str(value)
 
-    def _integer(self, word: str, value: object, least: int | None = 1) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or (least is not None and value < least):
-            wanted = "a whole number" if least is None else f"a whole number of at least {least}"
-            raise InputError(self.place(word), problem=f"{value!r} is not {wanted}")
+    def _integer(self, key: str, value: object, minimum: int | None = 1) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or (minimum is not None and value < minimum):
+            expected = "a whole number" if minimum is None else f"a whole number of at least {minimum}"
+            raise InputError(self.place(key), problem=f"{value!r} is not {expected}")
         return value
 
 
-def parse_recipe(words: Mapping[str, object], wording: RecipeSource, beside: Path | None = None) -> WorkloadRecipe:
-    """Parse and validate a recipe; the path of a trace is relative to the folder `beside`. Raises InputError."""
-    if (GENERATE in words) == (RESAMPLE in words):
+def parse_recipe(options: Mapping[str, object], source: RecipeSource, folder: Path | None = None) -> WorkloadRecipe:
+    """Parse and validate a recipe; the path of a trace is relative to `folder`. Raises InputError."""
+    if (GENERATE in options) == (RESAMPLE in options):
         problem = "is not a workload: it needs either 'generate' or 'resample'"
         remedy = "write a path, or for example {generate: lublin, jobs: 500}"
-        raise InputError(wording.place(""), problem=problem, remedy=remedy)
-    checked = {str(word): value for word, value in words.items() if value is not None}
-    if RESAMPLE in checked:
-        if not isinstance(checked[RESAMPLE], str | Path):
-            raise InputError(wording.place(RESAMPLE), problem=f"{checked[RESAMPLE]!r} is not the path of a trace")
-        checked[RESAMPLE] = str((beside or Path()) / str(checked[RESAMPLE]))
+        raise InputError(source.place(""), problem=problem, remedy=remedy)
+    present = {str(key): value for key, value in options.items() if value is not None}
+    if RESAMPLE in present:
+        if not isinstance(present[RESAMPLE], str | Path):
+            raise InputError(source.place(RESAMPLE), problem=f"{present[RESAMPLE]!r} is not the path of a trace")
+        present[RESAMPLE] = str((folder or Path()) / str(present[RESAMPLE]))
         kind, keys = RESAMPLE, _RESAMPLE_KEYS
     else:
-        kind = str(checked[GENERATE])
+        kind = str(present[GENERATE])
         if kind not in KEYS_OF_GENERATOR:
-            problem, remedy = f"{kind!r} is not a generator", f"generators: {', '.join(KEYS_OF_GENERATOR)}"
-            raise InputError(wording.place(GENERATE), problem=problem, remedy=remedy)
+            place, remedy = source.place(GENERATE) if source.file else kind, suggestion(kind, KEYS_OF_GENERATOR)
+            problem = f"{kind!r} is not a generator" if source.file else "is not a generator"
+            raise InputError(place, problem=problem, remedy=remedy)
         keys = (*_COMMON_KEYS, *KEYS_OF_GENERATOR[kind])
-    for word in checked:
-        if word not in keys:
+    for key in present:
+        if key not in keys:
             remedy = (
-                suggestion(word, keys)
-                if wording.file
+                suggestion(key, keys)
+                if source.file
                 else f"options of {kind}: --{', --'.join(keys[len(_COMMON_KEYS) :])}"
             )
-            raise InputError(wording.place(word), problem=f"is not an option of {kind}", remedy=remedy)
-    recipe = WorkloadRecipe(checked, wording)
+            raise InputError(source.place(key), problem=f"is not an option of {kind}", remedy=remedy)
+    recipe = WorkloadRecipe(present, source)
     recipe.validate()
     return recipe

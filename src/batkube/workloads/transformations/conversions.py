@@ -31,14 +31,14 @@ GANG_TERMS_LOST = FidelityNote("workload", "a job's size changed, so its min_mem
 def shift_to_zero(workload: Workload) -> Workload:
     """Shift all submissions so that the first job is submitted at 0."""
     first = workload.jobs[0].submit
-    moved = _map_jobs(workload, lambda job: replace_fields(job, submit=Instant(job.submit - first)))
-    return replace(moved, header=workload.header.shifted(first))
+    shifted = _map_jobs(workload, lambda job: replace_fields(job, submit=Instant(job.submit - first)))
+    return replace(shifted, header=workload.header.shifted(first))
 
 
-def clip_sizes(workload: Workload, most: int) -> Workload:
-    """Reduce the size of larger jobs to `most` machines; keep their run times."""
-    larger = sum(job.size > most for job in workload.jobs)
-    clipped = _resize_jobs(workload, lambda job: replace_fields(job, size=most) if job.size > most else job)
+def clip_sizes(workload: Workload, max_size: int) -> Workload:
+    """Reduce the size of larger jobs to `max_size` machines; keep their run times."""
+    larger = sum(job.size > max_size for job in workload.jobs)
+    clipped = _resize_jobs(workload, lambda job: replace_fields(job, size=max_size) if job.size > max_size else job)
     return with_note(clipped, SIZE_CLIPPED, larger)
 
 
@@ -49,7 +49,7 @@ def raise_walltimes(workload: Workload) -> Workload:
     """
     short = 0
 
-    def raise_one(job: Job) -> Job:
+    def raise_walltime(job: Job) -> Job:
         nonlocal short
         length = run_time(job.profile)
         if length is None or job.walltime is None or job.walltime > length:
@@ -58,7 +58,7 @@ def raise_walltimes(workload: Workload) -> Workload:
         above = (length // NANOSECONDS_PER_SECOND + 1) * NANOSECONDS_PER_SECOND
         return replace_fields(job, walltime=Duration(_rounded_ns(above)))
 
-    return with_note(without_note(_map_jobs(workload, raise_one), WALLTIME_OVERRUN), WALLTIME_RAISED, short)
+    return with_note(without_note(_map_jobs(workload, raise_walltime), WALLTIME_OVERRUN), WALLTIME_RAISED, short)
 
 
 def trim_run_times(workload: Workload, longest: Duration) -> Workload:
@@ -126,10 +126,10 @@ def pack_machines(workload: Workload, cores: int) -> Workload:
     return _resize_jobs(packed, lambda job: replace_fields(job, size=-(-job.size // cores)))
 
 
-def normalise_cpu(workload: Workload, largest_milli: int, most_milli: int | None = None) -> Workload:
+def normalise_cpu(workload: Workload, largest_milli: int, max_milli: int | None = None) -> Workload:
     """Convert each job to one pod whose CPU request is proportional to its size; the largest job gets `largest_milli`.
 
-    cpu = size × largest / largest size, rounded to a millicore, at least one, at most `most_milli`. The first Batkube
+    cpu = size × largest / largest size, rounded to a millicore, at least one, at most `max_milli`. The first Batkube
     fitted traces of large machines to one node in this way; its upper limit left a little of the node free.
     """
     largest_size = max(job.size for job in workload.jobs)
@@ -140,8 +140,8 @@ def normalise_cpu(workload: Workload, largest_milli: int, most_milli: int | None
         if key not in requests_of:
             # Half a millicore rounds up. Integer arithmetic reproduces the published values exactly.
             cpu_milli = max(1, (2 * job.size * largest_milli + largest_size) // (2 * largest_size))
-            if most_milli is not None:
-                cpu_milli = min(cpu_milli, most_milli)
+            if max_milli is not None:
+                cpu_milli = min(cpu_milli, max_milli)
             requests_of[key] = tuple(sorted({**dict(job.requests), CPU: cpu_milli}.items()))
         return replace_fields(job, size=1, requests=requests_of[key])
 

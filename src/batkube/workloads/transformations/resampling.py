@@ -25,7 +25,7 @@ from batkube.kernel.streams import Streams
 from batkube.workloads.model import Job, Workload
 
 #: The number of windows that are drawn to find one with a job in it.
-_MAX_TRIES = 1000
+_MAX_DRAWS = 1000
 
 
 def time_window(workload: Workload, length: Duration, rng: random.Random) -> Workload:
@@ -33,12 +33,12 @@ def time_window(workload: Workload, length: Duration, rng: random.Random) -> Wor
     first, last = _span(workload)
     _check_length(workload, length, last - first)
     latest_s = (last - first - length) // NANOSECONDS_PER_SECOND
-    for _ in range(_MAX_TRIES):
+    for _ in range(_MAX_DRAWS):
         begin = first + rng.randint(0, latest_s) * NANOSECONDS_PER_SECOND
         jobs = [job for job in workload.jobs if begin <= job.submit < begin + length]
         if jobs:
             return _shifted(workload, jobs, begin)
-    problem = f"none of {_MAX_TRIES:,} windows of {human_duration(length)} has a job in it"
+    problem = f"none of {_MAX_DRAWS:,} windows of {human_duration(length)} has a job in it"
     raise InputError(workload.source, problem=problem, remedy="use a longer window")
 
 

@@ -81,7 +81,7 @@ class _NameFilter(NamedTuple):
     """A filter by users, queues or partitions."""
 
     kind: str
-    #: The wanted names; empty for all.
+    #: The selected names; empty for all.
     names: Collection[str]
     #: The number of jobs of each existing user, queue or partition.
     counts: Counter[str]
@@ -93,22 +93,22 @@ class _NameFilter(NamedTuple):
         return {value for value in self.counts if not self.names or self._aliases(value) & set(self.names)}
 
     def unknown_name_notes(self) -> list[FidelityNote]:
-        """Return a note for each wanted name that no job has."""
-        known = {name for value in self.counts for name in self._aliases(value)}
-        missing = [name for name in dict.fromkeys(self.names) if name not in known]
+        """Return a note for each selected name that no job has."""
+        existing = {name for value in self.counts for name in self._aliases(value)}
+        missing = [name for name in dict.fromkeys(self.names) if name not in existing]
         return [FidelityNote("workload", f"no job has the {self.kind} {name!r}") for name in missing]
 
     def describe_available(self) -> str:
         """Describe the existing values, those with most jobs first."""
-        titles = [
+        described = [
             f"{value} ({self.display_names[value]})" if value in self.display_names else value
             for value, _ in self.counts.most_common()
         ]
-        named = [title for title in titles if title]
-        more = f" and {len(named) - _MAX_NAMES_IN_MESSAGE:,} more" if len(named) > _MAX_NAMES_IN_MESSAGE else ""
+        titles = [title for title in described if title]
+        more = f" and {len(titles) - _MAX_NAMES_IN_MESSAGE:,} more" if len(titles) > _MAX_NAMES_IN_MESSAGE else ""
         return (
-            f"{self.kind}s are {', '.join(named[:_MAX_NAMES_IN_MESSAGE])}{more}"
-            if named
+            f"{self.kind}s are {', '.join(titles[:_MAX_NAMES_IN_MESSAGE])}{more}"
+            if titles
             else f"no job has a {self.kind}"
         )
 
@@ -134,13 +134,13 @@ def mark_notes_of_whole_trace(workload: Workload) -> Workload:
     The affected jobs are not known any more, and a note on 1,081 cancelled jobs among 300 would be wrong.
     """
 
-    def marked(note: FidelityNote, count: int) -> tuple[FidelityNote, int]:
+    def mark(note: FidelityNote, count: int) -> tuple[FidelityNote, int]:
         if note == WALLTIME_OVERRUN or _WHOLE_TRACE_MARK in note.message:
             return note, count
         how_often = "once" if count == 1 else f"{count:,} times"
         return FidelityNote(note.subject, f"{how_often}{_WHOLE_TRACE_MARK}{note.message}", note.severity), 1
 
-    return replace(workload, notes=tuple(marked(note, count) for note, count in workload.notes))
+    return replace(workload, notes=tuple(mark(note, count) for note, count in workload.notes))
 
 
 def _with_jobs(workload: Workload, jobs: Iterable[Job], condition: str, remedy: str = "") -> Workload:

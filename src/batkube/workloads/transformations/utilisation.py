@@ -97,29 +97,29 @@ def find_period(
     workload: Workload,
     intervals: Iterable[BusyInterval],
     length: Duration,
-    wanted: float,
+    target: float,
     variation: float,
     nth: int = 1,
 ) -> Period:
-    """Return the `nth` period (from 1) whose mean utilisation is within `variation` of `wanted`."""
+    """Return the `nth` period (from 1) whose mean utilisation is within `variation` of `target`."""
     if workload.size_machines is None:
         raise InputError(
             workload.source,
             problem="has no machine size, which utilisation needs",
             remedy="add it with --machines",
         )
-    held = list(intervals)
-    if length <= 0 or not held:
+    busy_intervals = list(intervals)
+    if length <= 0 or not busy_intervals:
         raise InputError(workload.source, problem="utilisation needs a --period longer than 0 and jobs with run times")
-    candidates = periods(held, workload.size_machines, length)
-    matching = [period for period in candidates if wanted - variation <= period.utilisation <= wanted + variation]
+    candidates = periods(busy_intervals, workload.size_machines, length)
+    matching = [period for period in candidates if target - variation <= period.utilisation <= target + variation]
     if len(matching) < nth:
-        closest = sorted(candidates, key=lambda period: abs(period.utilisation - wanted))[:_MAX_CLOSEST_IN_MESSAGE]
+        closest = sorted(candidates, key=lambda period: abs(period.utilisation - target))[:_MAX_CLOSEST_IN_MESSAGE]
         nearest = ", ".join(f"{period.utilisation:.4f}" for period in closest) or "none, because the trace is too short"
         raise InputError(
             workload.source,
             problem=f"has {len(matching)} periods of {human_duration(length)} with a mean utilisation of "
-            f"{wanted} ± {variation}, not {nth}",
+            f"{target} ± {variation}, not {nth}",
             remedy=f"closest: {nearest}; use a larger --variation or another --period",
         )
     return matching[nth - 1]

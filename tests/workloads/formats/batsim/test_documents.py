@@ -1,4 +1,4 @@
-"""Reading Batsim workloads: order, profiles, extensions, and every way a file can be wrong."""
+"""Read Batsim workloads: order, profiles, extensions and invalid files."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ Write = Callable[..., Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Return a function that writes a workload of the given jobs and profiles."""
+    """Return a function that writes a workload with these jobs and profiles."""
 
-    def written(jobs: object = None, profiles: object = None, **more: object) -> Path:
+    def write_document(jobs: object = None, profiles: object = None, **more: object) -> Path:
         document = {
             "nb_res": 4,
             "jobs": [job()] if jobs is None else jobs,
@@ -46,20 +46,20 @@ def write(tmp_path: Path) -> Write:
         path.write_text(json.dumps({key: value for key, value in document.items() if value != "absent"}))
         return path
 
-    return written
+    return write_document
 
 
 def job(**fields: object) -> Fields:
     """Return a valid job with some fields changed; the value "absent" removes one."""
-    whole = {"id": "1", "subtime": 0, "res": 1, "profile": "d", **fields}
-    return {key: value for key, value in whole.items() if value != "absent"}
+    all_fields = {"id": "1", "subtime": 0, "res": 1, "profile": "d", **fields}
+    return {key: value for key, value in all_fields.items() if value != "absent"}
 
 
 def read_profile(write: Write, **fields: object) -> Profile:
     return read_workload(write([job(profile="p")], {"p": fields})).jobs[0].profile
 
 
-def test_a_job_has_what_the_file_says(write: Write) -> None:
+def test_a_job_has_the_values_of_the_file(write: Write) -> None:
     path = write([job(id=7, subtime=1.5, res=3, walltime=100, user_id=12)])
 
     workload = read_workload(path, "w5")
@@ -92,15 +92,15 @@ def test_decimals_are_read_exactly(write: Write, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("walltime", ["absent", -1, -1.0, None])
-def test_a_job_without_walltime_may_run_for_ever(write: Write, walltime: object) -> None:
+def test_a_job_without_walltime_has_no_time_limit(write: Write, walltime: object) -> None:
     assert read_workload(write([job(walltime=walltime)])).jobs[0].walltime is None
 
 
-def test_an_id_may_carry_the_workloads_own_name(write: Write) -> None:
+def test_an_id_may_have_the_name_of_its_workload_as_prefix(write: Write) -> None:
     assert read_workload(write([job(id="w0!3")]), "w0").jobs[0].key == "w0!3"
 
 
-def test_the_machine_size_may_be_left_out(write: Write) -> None:
+def test_the_machine_size_is_optional(write: Write) -> None:
     assert read_workload(write(nb_res="absent")).size_machines is None
 
 
@@ -127,10 +127,12 @@ class TestProfiles:
             ({"type": "msg_par_hg_pfs", "size": 5}, {"type": "parallel_homogeneous_pfs", "size": 5}),
         ],
     )
-    def test_names_of_earlier_versions_mean_the_same(self, write: Write, old: Fields, new: Fields) -> None:
+    def test_profile_types_of_earlier_batsim_versions_are_accepted(
+        self, write: Write, old: Fields, new: Fields
+    ) -> None:
         assert read_profile(write, **old) == read_profile(write, **new)
 
-    def test_a_composed_profile_holds_the_profiles_it_names(self, write: Write) -> None:
+    def test_a_composed_profile_contains_the_profiles_of_its_sequence(self, write: Write) -> None:
         profiles = {
             "outer": {"type": "composed", "repeat": 2, "seq": ["inner", "d"]},
             "inner": {"type": "composed", "nb": 3, "seq": ["d"]},
@@ -155,10 +157,10 @@ class TestProfiles:
             {"type": "usage_trace", "trace": "traces.txt"},
         ],
     )
-    def test_what_cannot_be_run_yet_is_kept(self, write: Write, fields: Fields) -> None:
-        kept = {key: value for key, value in fields.items() if key != "type"}
+    def test_unsupported_profiles_are_kept_as_read(self, write: Write, fields: Fields) -> None:
+        raw_fields = {key: value for key, value in fields.items() if key != "type"}
 
-        assert read_profile(write, **fields) == RawProfile(name="p", kind=fields["type"], fields=kept)
+        assert read_profile(write, **fields) == RawProfile(name="p", kind=fields["type"], fields=raw_fields)
 
     @pytest.mark.parametrize(
         ("profiles", "at", "part"),
@@ -191,23 +193,23 @@ class TestProfiles:
             ({"p": {"type": "delay", "delay": 1, "scheduler": 3}}, "profiles.p.scheduler", "not a text"),
         ],
     )
-    def test_a_wrong_profile_is_refused_where_it_stands(
+    def test_an_invalid_profile_is_rejected_with_its_place(
         self, write: Write, profiles: Fields, at: str, part: str
     ) -> None:
-        with pytest.raises(InputError, match=part) as caught:
+        with pytest.raises(InputError, match=part) as error:
             read_workload(write([job(profile="p")], profiles))
 
-        assert caught.value.at == at
+        assert error.value.at == at
 
-    def test_repeating_no_time_is_refused(self, write: Write) -> None:
+    def test_zero_repetitions_of_a_profile_are_rejected(self, write: Write) -> None:
         profiles = {"p": {"type": "composed", "seq": ["d"], "repeat": 0}, "d": {"type": "delay", "delay": 1}}
 
-        with pytest.raises(InputError, match="at least 1") as caught:
+        with pytest.raises(InputError, match="at least 1") as error:
             read_workload(write([job(profile="p")], profiles))
 
-        assert caught.value.at == "profiles.p.repeat"
+        assert error.value.at == "profiles.p.repeat"
 
-    def test_endless_nesting_is_refused(self, write: Write) -> None:
+    def test_too_deep_nesting_is_rejected(self, write: Write) -> None:
         profiles = {f"p{i}": {"type": "composed", "seq": [f"p{i + 1}"]} for i in range(5000)}
         profiles["p5000"] = {"type": "delay", "delay": 1}  # type: ignore[dict-item]
 
@@ -216,7 +218,7 @@ class TestProfiles:
 
 
 class TestExtensions:
-    def test_requests_and_scheduler_stand_on_the_profile(self, write: Write) -> None:
+    def test_requests_and_scheduler_may_be_on_the_profile(self, write: Write) -> None:
         fields = {
             "cpu": "1500m",
             "memory": "4Gi",
@@ -241,12 +243,12 @@ class TestExtensions:
         profiles = {"d": {"type": "delay", "delay": 1, "cpu": 1, "memory": "1Gi", "scheduler": "a", "priority": 1}}
         jobs = [job(id=1, cpu=2, scheduler="b"), job(id=2, priority=9, gpu=1), job(id=3)]
 
-        one, two, three = read_workload(write(jobs, profiles)).jobs
+        first, second, third = read_workload(write(jobs, profiles)).jobs
 
-        assert (one.requests, one.scheduler, one.priority) == ((("cpu", 2000), ("memory", 1 << 30)), "b", 1)
-        assert two.requests == (("cpu", 1000), ("memory", 1 << 30), ("nvidia.com/gpu", 1))
-        assert (two.scheduler, two.priority) == ("a", 9)
-        assert three.requests == (("cpu", 1000), ("memory", 1 << 30))
+        assert (first.requests, first.scheduler, first.priority) == ((("cpu", 2000), ("memory", 1 << 30)), "b", 1)
+        assert second.requests == (("cpu", 1000), ("memory", 1 << 30), ("nvidia.com/gpu", 1))
+        assert (second.scheduler, second.priority) == ("a", 9)
+        assert third.requests == (("cpu", 1000), ("memory", 1 << 30))
 
     def test_cpu_of_a_parallel_profile_is_flops_and_no_request(self, write: Write) -> None:
         profiles = {"d": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0, "memory": "1Gi"}}
@@ -258,12 +260,12 @@ class TestExtensions:
 
 
 class TestGangs:
-    def test_what_a_pod_group_is_to_say_stands_on_the_job_or_on_its_profile(self, write: Write) -> None:
+    def test_pod_group_fields_may_be_on_the_job_or_on_its_profile(self, write: Write) -> None:
         profiles = {"d": {"type": "delay", "delay": 1, "cpu": "500m", "memory": "1Gi", "min_resources": True}}
         jobs = [job(id=1, res=4), job(id=2, res=4, min_member=3), job(id=3, res=4, min_resources={"cpu": 1})]
         jobs += [job(id=4, res=4, min_resources=False)]
 
-        terms = [one.gang for one in read_workload(write(jobs, profiles)).jobs]
+        terms = [job.gang for job in read_workload(write(jobs, profiles)).jobs]
 
         assert terms == [
             GangTerms(0, (("cpu", 2000), ("memory", 4 << 30))),
@@ -308,22 +310,22 @@ class TestGangs:
         ({"min_resources": {"cpu": "x"}}, "jobs[1].min_resources.cpu", "not a quantity"),
     ],
 )
-def test_a_wrong_job_is_refused_where_it_stands(write: Write, fields: Fields, at: str, part: str) -> None:
-    with pytest.raises(InputError, match=part) as caught:
+def test_an_invalid_job_is_rejected_with_its_place(write: Write, fields: Fields, at: str, part: str) -> None:
+    with pytest.raises(InputError, match=part) as error:
         read_workload(write([job(id="0"), job(**fields)]))
 
-    assert caught.value.at == at
+    assert error.value.at == at
 
 
-def test_an_unknown_profile_is_answered_with_some_that_exist(write: Write) -> None:
+def test_an_unknown_profile_is_rejected_with_examples_of_existing_ones(write: Write) -> None:
     profiles = {f"delay{i}": {"type": "delay", "delay": i} for i in range(20)}
 
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         read_workload(write([job(profile="delay_1")], profiles))
 
-    assert caught.value.remedy is not None
-    assert caught.value.remedy.startswith("define it, or use one of the defined profiles: delay0, delay1,")
-    assert caught.value.remedy.endswith("…")
+    assert error.value.remedy is not None
+    assert error.value.remedy.startswith("define it, or use one of the defined profiles: delay0, delay1,")
+    assert error.value.remedy.endswith("…")
 
 
 @pytest.mark.parametrize(
@@ -339,11 +341,11 @@ def test_an_unknown_profile_is_answered_with_some_that_exist(write: Write) -> No
         ({"nb_res": "4"}, "nb_res", "not a whole number"),
     ],
 )
-def test_a_wrong_document_is_refused_where_it_stands(write: Write, more: Fields, at: str, part: str) -> None:
-    with pytest.raises(InputError, match=part) as caught:
+def test_an_invalid_document_is_rejected_with_its_place(write: Write, more: Fields, at: str, part: str) -> None:
+    with pytest.raises(InputError, match=part) as error:
         read_workload(write(**more))
 
-    assert caught.value.at == at
+    assert error.value.at == at
 
 
 @pytest.mark.parametrize(
@@ -359,17 +361,17 @@ def test_a_wrong_document_is_refused_where_it_stands(write: Write, more: Fields,
         (b"[" * 100_000, None, "nested too deeply"),
     ],
 )
-def test_what_is_not_json_is_refused_with_its_line(tmp_path: Path, content: bytes, at: str | None, part: str) -> None:
+def test_invalid_json_is_rejected_with_its_line(tmp_path: Path, content: bytes, at: str | None, part: str) -> None:
     path = tmp_path / "broken.json"
     path.write_bytes(content)
 
-    with pytest.raises(InputError, match=part) as caught:
+    with pytest.raises(InputError, match=part) as error:
         read_workload(path)
 
-    assert caught.value.at == at
+    assert error.value.at == at
 
 
-def test_a_byte_order_mark_is_no_mistake(write: Write) -> None:
+def test_a_byte_order_mark_is_accepted(write: Write) -> None:
     path = write()
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
 
@@ -377,7 +379,7 @@ def test_a_byte_order_mark_is_no_mistake(write: Write) -> None:
 
 
 def test_every_workload_of_batsims_own_tests_is_read(shared_data: Path) -> None:
-    # Two files submit beyond the 292 years that a run's nanoseconds can count; they are refused, and say so.
+    # Two files have submissions beyond the longest run, 292 years, and are rejected.
     beyond = {"test_long_workload.json", "test_smpi_mapping.json"}
     paths = sorted((shared_data / "batsim" / "workloads").rglob("*.json"))
     assert len(paths) >= 25
@@ -390,7 +392,7 @@ def test_every_workload_of_batsims_own_tests_is_read(shared_data: Path) -> None:
             assert len(read_workload(path).jobs) == len(json.loads(path.read_text())["jobs"])
 
 
-def test_a_walltime_beyond_any_run_is_none_and_noted(write: Write) -> None:
+def test_a_walltime_beyond_the_longest_run_is_ignored_with_a_note(write: Write) -> None:
     path = write()
     document = json.loads(path.read_text())
     document["jobs"][0]["walltime"] = 1e20

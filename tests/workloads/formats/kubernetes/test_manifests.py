@@ -42,7 +42,7 @@ def gang(name: str = "g", template: Fields | None = None, **spec: object) -> Fie
 
 def read(tmp_path: Path, *objects: object) -> Workload:
     path = tmp_path / "work.yaml"
-    path.write_text("---\n".join(yaml.safe_dump(one) for one in objects))
+    path.write_text("---\n".join(yaml.safe_dump(fields) for fields in objects))
     return read_workload(path)
 
 
@@ -61,7 +61,7 @@ def test_a_pod_is_a_job_of_one_pod(tmp_path: Path) -> None:
     assert (job.requests, job.user, job.priority, job.scheduler) == ((("cpu", 500),), "ann", 7, "volcano")
 
 
-def test_a_job_is_a_gang_of_its_completions(tmp_path: Path) -> None:
+def test_a_job_is_a_gang_with_a_pod_per_completion(tmp_path: Path) -> None:
     workload = read(tmp_path, gang(completions=4, parallelism=4))
 
     assert (workload.jobs[0].size, workload.jobs[0].profile.name) == (4, "delay5400")
@@ -86,7 +86,7 @@ def test_completions_and_parallelism(tmp_path: Path, spec: Fields, size: int, no
     assert [any(part in note.message for part in notes) for note, _ in workload.notes] == [True] * len(notes)
 
 
-def test_annotations_may_stand_on_the_pod_template(tmp_path: Path) -> None:
+def test_annotations_may_be_on_the_pod_template(tmp_path: Path) -> None:
     job = gang()
     job["metadata"]["annotations"] = {"batkube.io/submit": "5"}
     job["spec"]["template"]["metadata"] = {"annotations": {"batkube.io/duration": 30, "batkube.io/submit": "9"}}
@@ -105,7 +105,7 @@ def test_annotations_may_stand_on_the_pod_template(tmp_path: Path) -> None:
         (pod("a", {"batkube.io/walltime": "5m"}, activeDeadlineSeconds=60), 300),
     ],
 )
-def test_a_deadline_is_a_walltime_unless_the_annotation_says_otherwise(
+def test_active_deadline_seconds_is_the_walltime_unless_an_annotation_overrides_it(
     tmp_path: Path, manifest: Fields, walltime_s: int
 ) -> None:
     assert read_one(tmp_path, manifest).walltime == seconds(walltime_s)
@@ -118,7 +118,7 @@ def test_an_exit_code_makes_a_job_fail(tmp_path: Path) -> None:
     assert failing.profile.name != fine.profile.name
 
 
-def test_priorities_come_from_classes_of_the_same_file(tmp_path: Path) -> None:
+def test_priorities_are_those_of_priority_classes_in_the_same_file(tmp_path: Path) -> None:
     high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
     usual = {**high, "metadata": {"name": "usual"}, "value": 5, "globalDefault": True}
     pods = [pod("a", priorityClassName="high"), pod("b"), pod("c", priorityClassName="system-node-critical")]
@@ -128,7 +128,7 @@ def test_priorities_come_from_classes_of_the_same_file(tmp_path: Path) -> None:
     assert [job.priority for job in jobs] == [1000, 5, 2_000_001_000]
 
 
-def test_the_default_scheduler_is_no_wish(tmp_path: Path) -> None:
+def test_the_default_scheduler_name_means_no_requested_scheduler(tmp_path: Path) -> None:
     assert read_one(tmp_path, pod(schedulerName="default-scheduler")).scheduler == ""
 
 
@@ -140,7 +140,7 @@ def test_lists_and_json_are_read_and_ties_keep_the_order_of_the_file(tmp_path: P
     assert [job.name for job in read_workload(path).jobs] == ["z", "b", "late"]
 
 
-def test_other_kinds_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_objects_of_other_kinds_are_left_out_and_counted(tmp_path: Path) -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
 
     workload = read(tmp_path, service, pod(), {**service, "metadata": {"name": "t"}})
@@ -149,7 +149,7 @@ def test_other_kinds_are_left_out_and_counted(tmp_path: Path) -> None:
     assert ("kind Service" in note.message, count) == (True, 2)
 
 
-def test_fields_that_only_a_real_scheduler_heeds_are_noted(tmp_path: Path) -> None:
+def test_fields_that_only_real_schedulers_support_are_noted(tmp_path: Path) -> None:
     workload = read(
         tmp_path, pod("a", nodeSelector={"disk": "ssd"}, tolerations=[{"key": "gpu"}]), pod("b", affinity={})
     )
@@ -175,14 +175,14 @@ class TestRequests:
             "nvidia.com/gpu": 2,
         }
 
-    def test_the_largest_init_container_counts_where_it_is_larger(self, tmp_path: Path) -> None:
+    def test_the_largest_init_container_counts_if_it_exceeds_the_containers(self, tmp_path: Path) -> None:
         inits = [container(cpu=2), container(cpu=1, memory="3Gi")]
 
-        found = self.requests(tmp_path, containers=[container(cpu="500m", memory="4Gi")], initContainers=inits)
+        requests = self.requests(tmp_path, containers=[container(cpu="500m", memory="4Gi")], initContainers=inits)
 
-        assert found == {"cpu": 2000, "memory": 4 << 30}
+        assert requests == {"cpu": 2000, "memory": 4 << 30}
 
-    def test_sidecars_run_along_with_containers_and_later_init_containers(self, tmp_path: Path) -> None:
+    def test_sidecars_add_to_containers_and_later_init_containers(self, tmp_path: Path) -> None:
         sidecar = {**container(cpu=1), "restartPolicy": "Always"}
 
         # Containers and sidecar: 1.5; init after the sidecar: 1 + 2; init before it: 2.5.
@@ -192,7 +192,7 @@ class TestRequests:
 
         assert (after["cpu"], before["cpu"], alone["cpu"]) == (3000, 2500, 1500)
 
-    def test_overhead_comes_on_top(self, tmp_path: Path) -> None:
+    def test_the_overhead_of_a_pod_is_added(self, tmp_path: Path) -> None:
         assert self.requests(tmp_path, overhead={"cpu": "250m", "memory": 100}) == {"cpu": 750, "memory": 100}
 
     def test_a_limit_without_request_is_a_request(self, tmp_path: Path) -> None:
@@ -200,12 +200,12 @@ class TestRequests:
 
         assert self.requests(tmp_path, containers=[both]) == {"cpu": 1000, "memory": 1 << 30}
 
-    def test_pod_level_resources_replace_what_containers_add_up_to(self, tmp_path: Path) -> None:
-        found = self.requests(tmp_path, resources={"requests": {"cpu": 3}}, overhead={"cpu": "100m"})
+    def test_pod_level_resources_replace_the_sum_of_the_containers(self, tmp_path: Path) -> None:
+        requests = self.requests(tmp_path, resources={"requests": {"cpu": 3}}, overhead={"cpu": "100m"})
 
-        assert found == {"cpu": 3100}
+        assert requests == {"cpu": 3100}
 
-    def test_a_pod_may_ask_for_nothing(self, tmp_path: Path) -> None:
+    def test_a_pod_may_have_no_requests(self, tmp_path: Path) -> None:
         assert self.requests(tmp_path, containers=[{"name": "c"}]) == {}
 
 
@@ -235,30 +235,30 @@ class TestRequests:
         ([pod(containers="none")], "document 1 (Pod a).spec.containers", "not a list"),
         ([{"kind": "Pod", "metadata": {"name": "a"}}], "document 1 (Pod a).spec", "missing"),
         ([{"kind": "Pod", "spec": {}, "metadata": {}}], "document 1 (Pod without name).metadata.name", "missing"),
-        ([{"metadata": {}}], "document 1 (None without name).kind", "missing"),
+        ([{"metadata": {}}], "document 1.kind", "missing"),
         (["text"], "document 1", "not an object"),
         ([{"kind": "Namespace"}], None, "contains no workload object"),
         ([None], None, "contains no workload object"),
     ],
 )
-def test_a_wrong_manifest_is_refused_where_it_stands(
+def test_an_invalid_manifest_is_rejected_with_its_place(
     tmp_path: Path, objects: list[Any], at: str | None, part: str
 ) -> None:
-    with pytest.raises(InputError, match=part) as caught:
+    with pytest.raises(InputError, match=part) as error:
         read(tmp_path, *objects)
 
-    assert caught.value.at == at
+    assert error.value.at == at
 
 
 @pytest.mark.parametrize(
     ("content", "at"),
     [(b"kind: Pod\nspec: [1,\n", "line 3"), (b"a: b: c\n", "line 1"), (b"kind: \xff\xfe\n", None), (b"\x00", None)],
 )
-def test_what_is_not_yaml_is_refused(tmp_path: Path, content: bytes, at: str | None) -> None:
+def test_invalid_yaml_is_rejected(tmp_path: Path, content: bytes, at: str | None) -> None:
     path = tmp_path / "broken.yaml"
     path.write_bytes(content)
 
-    with pytest.raises(InputError, match="is not") as caught:
+    with pytest.raises(InputError, match="is not") as error:
         read_workload(path)
 
-    assert caught.value.at == at
+    assert error.value.at == at

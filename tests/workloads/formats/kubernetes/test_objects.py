@@ -1,4 +1,4 @@
-"""Files of manifests that are no list of jobs: what they are taken for, and in which order their objects come."""
+"""Manifests that are read as objects, and the order of the objects."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ def job(name: str = "j", duration: str | None = "90", **spec: object) -> Fields:
     }
 
 
-def other(kind: str, name: str = "x", submit: str = "0", **fields: object) -> Fields:
+def object_of(kind: str, name: str = "x", submit: str = "0", **fields: object) -> Fields:
     metadata = {"name": name, "annotations": {"batkube.io/submit": submit}}
     return {"apiVersion": "v1", "kind": kind, "metadata": metadata, **fields}
 
 
 def read(tmp_path: Path, *objects: object) -> Workload:
     path = tmp_path / "work.yaml"
-    path.write_text("---\n".join(yaml.safe_dump(one) for one in objects))
+    path.write_text("---\n".join(yaml.safe_dump(fields) for fields in objects))
     return read_workload(path, with_objects=True)
 
 
-def test_pods_and_jobs_that_say_how_long_they_run_are_jobs(tmp_path: Path) -> None:
+def test_pods_and_jobs_with_a_run_time_are_jobs(tmp_path: Path) -> None:
     workload = read(
         tmp_path,
         pod(duration="5"),
         job(),
         job("k", completions=3, parallelism=3, backoffLimit=0),
-        other("PriorityClass"),
+        object_of("PriorityClass"),
     )
 
     assert ([job.name for job in workload.jobs], workload.objects) == (["a", "j", "k"], ())
@@ -60,7 +60,7 @@ def test_pods_and_jobs_that_say_how_long_they_run_are_jobs(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "manifest",
     [
-        other("Service"),
+        object_of("Service"),
         pod(),
         job(duration=None),
         job(backoffLimit=2),
@@ -73,20 +73,22 @@ def test_pods_and_jobs_that_say_how_long_they_run_are_jobs(tmp_path: Path) -> No
         {**pod(duration="5"), "apiVersion": "example.org/v1"},
     ],
 )
-def test_one_object_that_no_job_can_express_makes_the_whole_file_objects(tmp_path: Path, manifest: Fields) -> None:
+def test_one_object_that_jobs_cannot_express_makes_the_file_a_workload_of_objects(
+    tmp_path: Path, manifest: Fields
+) -> None:
     workload = read(tmp_path, pod("first", duration="5"), manifest)
 
     assert (list(workload.jobs), len(workload.objects)) == ([], 2)
 
 
-def test_objects_come_by_their_times_then_as_in_the_file_with_definitions_first(tmp_path: Path) -> None:
+def test_objects_are_sorted_by_time_with_definitions_first_and_then_as_in_the_file(tmp_path: Path) -> None:
     workload = read(
         tmp_path,
-        other("Service", "late", "1h"),
-        other("Widget", "w"),
-        other("Service", "s"),
-        other("CustomResourceDefinition", "widgets"),
-        other("Namespace", "n"),
+        object_of("Service", "late", "1h"),
+        object_of("Widget", "w"),
+        object_of("Service", "s"),
+        object_of("CustomResourceDefinition", "widgets"),
+        object_of("Namespace", "n"),
     )
 
     names = [manifest.fields["metadata"]["name"] for manifest in workload.objects]
@@ -96,13 +98,13 @@ def test_objects_come_by_their_times_then_as_in_the_file_with_definitions_first(
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "CronJob"])
-def test_annotations_on_an_object_reach_the_pods_it_makes(tmp_path: Path, kind: str) -> None:
+def test_annotations_of_an_object_are_copied_to_its_pod_template(tmp_path: Path, kind: str) -> None:
     template = {"metadata": {"annotations": {"batkube.io/exit-code": "3", "mine": "kept"}}, "spec": CONTAINERS}
     spec: Fields = {"template": template} if kind == "Deployment" else {"jobTemplate": {"spec": {"template": template}}}
-    made = other(kind, submit="5m", spec=spec)
-    made["metadata"]["annotations"]["batkube.io/duration"] = 30
+    owner = object_of(kind, submit="5m", spec=spec)
+    owner["metadata"]["annotations"]["batkube.io/duration"] = 30
 
-    (manifest,) = read(tmp_path, made).objects
+    (manifest,) = read(tmp_path, owner).objects
 
     inner = manifest.fields["spec"].get("jobTemplate", {}).get("spec") or manifest.fields["spec"]
     assert inner["template"]["metadata"]["annotations"] == {
@@ -115,14 +117,14 @@ def test_annotations_on_an_object_reach_the_pods_it_makes(tmp_path: Path, kind: 
 @pytest.mark.parametrize(
     ("manifest", "problem"),
     [
-        (other("Service", submit="-5"), "is negative"),
+        (object_of("Service", submit="-5"), "is negative"),
         ({"kind": "Service", "metadata": {"name": "s"}}, "apiVersion: is missing"),
         ({"apiVersion": "v1", "kind": "Service", "metadata": {}}, "metadata.name: is missing"),
         ({"apiVersion": "v1", "kind": "Service"}, "metadata: is missing"),
     ],
 )
-def test_what_is_no_object_is_refused_with_its_place(tmp_path: Path, manifest: Fields, problem: str) -> None:
-    with pytest.raises(InputError, match="document 2") as refusal:
+def test_an_invalid_object_is_rejected_with_its_place(tmp_path: Path, manifest: Fields, problem: str) -> None:
+    with pytest.raises(InputError, match="document 2") as error:
         read(tmp_path, pod(), manifest)
 
-    assert problem in str(refusal.value)
+    assert problem in str(error.value)

@@ -1,4 +1,4 @@
-"""What a pod needs as a whole: who counts in whole units and who counts in quantities arrive at the same amounts."""
+"""The total requests of a pod are the same in whole units (nodes) and in quantities (quotas)."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ SPECS = st.fixed_dictionaries(
 )
 
 
-def test_a_sidecar_runs_beside_what_starts_after_it_and_beside_the_containers() -> None:
+def test_a_sidecar_adds_to_later_init_containers_and_to_the_containers() -> None:
     assert sum_of_containers([{"cpu": 1}], [({"cpu": 4}, False), ({"cpu": 2}, True), ({"cpu": 3}, False)]) == {"cpu": 5}
 
 
 @given(SPECS)
-def test_nodes_and_quotas_count_a_pod_alike(spec: dict[str, Any]) -> None:
+def test_nodes_and_quotas_count_the_same_requests_of_a_pod(spec: dict[str, Any]) -> None:
     whole = dict(read_pod_requests(PLACE, spec))
 
     assert {name: parse_quantity(count) for name, count in whole.items()} == total_pod_resources(spec, "requests")

@@ -21,7 +21,7 @@ def read(tmp_path: Path, *rows: str, header: str = HEADER) -> Workload:
     return read_workload(path)
 
 
-def test_a_pod_has_what_its_row_says(tmp_path: Path) -> None:
+def test_a_pod_has_the_values_of_its_row(tmp_path: Path) -> None:
     workload = read(tmp_path, "p0,12000,16384,1,1000,,LS,Running,100,700,150")
 
     (job,) = workload.jobs
@@ -31,7 +31,7 @@ def test_a_pod_has_what_its_row_says(tmp_path: Path) -> None:
     assert workload.notes == ()
 
 
-def test_the_run_time_counts_from_creation_where_no_schedule_is_recorded(tmp_path: Path) -> None:
+def test_the_run_time_counts_from_creation_if_no_scheduling_time_is_recorded(tmp_path: Path) -> None:
     assert read(tmp_path, "p0,1,1,0,0,,LS,Running,100,700,").jobs[0].profile.name == "delay600"
 
 
@@ -47,7 +47,7 @@ def test_a_pod_that_never_ran_is_left_out_and_counted(tmp_path: Path) -> None:
     assert workload.notes == ((openb.NEVER_SCHEDULED, 1), (openb.NO_TIMES, 1))
 
 
-def test_a_part_of_a_gpu_counts_as_a_whole_one_with_a_note(tmp_path: Path) -> None:
+def test_a_fraction_of_a_gpu_counts_as_a_whole_one_with_a_note(tmp_path: Path) -> None:
     workload = read(tmp_path, "p0,1,1,1,460,V100M16|V100M32,LS,Failed,0,10,0")
 
     assert dict(workload.jobs[0].requests)["nvidia.com/gpu"] == 1
@@ -77,22 +77,22 @@ def test_pods_are_sorted_by_creation_and_share_requests(tmp_path: Path) -> None:
         (["a,1,1,0,0,,LS,Pending,0,5,"], None, "1 were left out"),
     ],
 )
-def test_a_wrong_list_is_refused_with_its_line(tmp_path: Path, rows: list[str], at: str | None, part: str) -> None:
-    with pytest.raises(InputError, match=part) as caught:
+def test_an_invalid_list_is_rejected_with_its_line(tmp_path: Path, rows: list[str], at: str | None, part: str) -> None:
+    with pytest.raises(InputError, match=part) as error:
         read(tmp_path, *rows)
 
-    assert caught.value.at == at
+    assert error.value.at == at
 
 
-def test_a_list_of_nodes_is_told_from_one_of_pods(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="header lacks name") as caught:
+def test_a_list_of_nodes_is_rejected_as_a_workload(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="header lacks name") as error:
         read(tmp_path, "n0,1,1,1,P100", header="sn,cpu_milli,memory_mib,gpu,model")
 
-    assert caught.value.remedy is not None
-    assert "--platform" in caught.value.remedy
+    assert error.value.remedy is not None
+    assert "--platform" in error.value.remedy
 
 
-def test_the_trace_at_hand_is_read(shared_data: Path) -> None:
+def test_the_published_trace_is_read(shared_data: Path) -> None:
     workload = read_workload(shared_data / "openb" / "openb_pod_list_default.csv")
 
     assert len(workload.jobs) == 8152 - 897

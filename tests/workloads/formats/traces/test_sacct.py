@@ -1,4 +1,4 @@
-"""Slurm's accounting as a workload."""
+"""Read Slurm's accounting as a workload."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ LIST = f"""{HEADER}
 """
 
 
-def written(folder: Path, text: str, name: str = "jobs.txt") -> Path:
+def write(folder: Path, text: str, name: str = "jobs.txt") -> Path:
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def test_jobs_have_the_nodes_times_and_shares_that_slurm_gave_them(tmp_path: Path) -> None:
-    workload = read_workload(written(tmp_path, LIST))
+def test_jobs_have_the_nodes_times_and_resources_of_slurm(tmp_path: Path) -> None:
+    workload = read_workload(write(tmp_path, LIST))
 
-    told = [(job.name, job.submit / 1e9, job.size, job.profile.name, job.user, job.queue) for job in workload.jobs]
-    assert told == [
+    jobs = [(job.name, job.submit / 1e9, job.size, job.profile.name, job.user, job.queue) for job in workload.jobs]
+    assert jobs == [
         ("18_3", 0, 1, "delay86400", "bob", "gpu"),
         ("17", 60, 2, "delay3600", "ann", "batch"),
         ("20", 360, 1, "delay30", "cyd", "batch"),
@@ -51,22 +51,22 @@ def test_jobs_have_the_nodes_times_and_shares_that_slurm_gave_them(tmp_path: Pat
 
 
 def test_a_list_runs_and_converts(tmp_path: Path) -> None:
-    path = written(tmp_path, LIST, "accounting.csv")
+    path = write(tmp_path, LIST, "accounting.csv")
 
     run = batkube.run(workload=path, platform="4x8,64Gi,2", out=tmp_path / "out")
-    done = CliRunner().invoke(build_app(), ["workload", "convert", str(path), "-o", str(tmp_path / "w.json")])
+    conversion = CliRunner().invoke(build_app(), ["workload", "convert", str(path), "-o", str(tmp_path / "w.json")])
 
     assert run.jobs.set_index("job_id")["execution_time"].to_dict() == {"18_3": 86400.0, "17": 3600.0, "20": 30.0}
-    assert done.exit_code == 0, done.output
+    assert conversion.exit_code == 0, conversion.output
     assert [job.name for job in read_workload(tmp_path / "w.json").jobs] == ["18_3", "17", "20"]
 
 
-def test_older_words_and_raw_seconds_are_read_too(tmp_path: Path) -> None:
+def test_columns_of_older_slurm_versions_and_raw_seconds_are_read(tmp_path: Path) -> None:
     text = "Submit|JobID|ElapsedRaw|State|NNodes|NCPUS|ReqMem|TimelimitRaw\n"
     text += "1767600000|5|90|COMPLETED|2|8|2Gc|60\n1767600000|6|0|COMPLETED|1|1|500Mn|\n"
     text += "1767600001|5|10|NODE_FAIL|2|8|2Gc|60\n"
 
-    jobs = read_workload(written(tmp_path, text)).jobs
+    jobs = read_workload(write(tmp_path, text)).jobs
 
     assert [(job.name, job.profile.name) for job in jobs] == [("5", "delay90"), ("6", "delay0"), ("5-2", "delay10")]
     assert dict(jobs[0].requests) == {"cpu": 4000, "memory": 8 << 30}
@@ -74,29 +74,29 @@ def test_older_words_and_raw_seconds_are_read_too(tmp_path: Path) -> None:
     assert jobs[0].walltime == 3600 * 10**9
 
 
-def test_without_cores_jobs_take_whole_machines(tmp_path: Path) -> None:
+def test_jobs_without_cores_need_whole_machines(tmp_path: Path) -> None:
     text = "JobID|Submit|Elapsed|NNodes\n1|2026-01-05T08:00:00|01:02.500|3\n"
 
-    (job,) = read_workload(written(tmp_path, text)).jobs
+    (job,) = read_workload(write(tmp_path, text)).jobs
 
     assert (job.size, job.requests, job.profile.name) == (3, (), "delay62.5")
 
 
-def test_lists_that_were_published_without_seconds_are_read_by_their_times(tmp_path: Path) -> None:
+def test_lists_without_seconds_use_start_and_end(tmp_path: Path) -> None:
     text = "JobID|Submit|Start|End|ReqNodes|Timelimit|Elapsed|User|JobName|\n"
     text += "8|2018-12-31T08:27|2018-12-31T08:27|2019-01-01T20:57|7|1-12:30|1-12:30|5c8e|b7ef\n"
     text += "9|2018-12-31T08:27|2018-12-31T08:30|2019-01-01T08:27|7|1-00:00|23:57|5c8e|b7ef\n"
 
-    long, short = read_workload(written(tmp_path, text)).jobs
+    long, short = read_workload(write(tmp_path, text)).jobs
 
     assert (long.profile.name, short.profile.name) == ("delay131400", "delay86220")
     assert (long.walltime, short.walltime) == (131400 * 10**9, 86400 * 10**9)
 
 
-def test_a_raw_id_stands_for_the_id(tmp_path: Path) -> None:
+def test_job_id_raw_replaces_a_missing_job_id(tmp_path: Path) -> None:
     text = "JobIDRaw|ElapsedRaw|Submit|NNodes\n123|600|2026-10-03T00:00:00|2\n123.batch|600|2026-10-03T00:00:00|1\n"
 
-    (job,) = read_workload(written(tmp_path, text)).jobs
+    (job,) = read_workload(write(tmp_path, text)).jobs
 
     assert (job.name, job.size) == ("123", 2)
 
@@ -119,22 +119,22 @@ def test_a_raw_id_stands_for_the_id(tmp_path: Path) -> None:
         (f"{HEADER}\n", "", "contains no job that ran"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(text: str, at: str, problem: str, tmp_path: Path) -> None:
+def test_an_invalid_line_is_rejected_with_its_number(text: str, at: str, problem: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
-        read_workload(written(tmp_path, text))
+        read_workload(write(tmp_path, text))
 
     assert problem in str(error.value)
     assert f"jobs.txt: {at}" in str(error.value)
 
 
 @given(st.integers(0, 400 * 86400))
-def test_every_length_that_slurm_writes_is_read_back(length_s: int) -> None:
+def test_every_duration_format_of_slurm_is_parsed(length_s: int) -> None:
     import tempfile
 
     days, rest = divmod(length_s, 86400)
     clock = f"{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
     text = f"JobID|Submit|Elapsed\n1|2026-01-05T08:00:00|{f'{days}-' if days else ''}{clock}\n"
     with tempfile.TemporaryDirectory() as folder:
-        (job,) = read_workload(written(Path(folder), text)).jobs
+        (job,) = read_workload(write(Path(folder), text)).jobs
 
     assert job.profile.duration == length_s * 10**9

@@ -23,10 +23,10 @@ from batkube.workloads.writer import write_workload
 FIELDS = ("number", "submit", "wait", "run", "allocated", "cpu", "memory", "requested", "time", "mem", "status", "user")
 
 
-def line(number: int | str = 1, **given: object) -> str:
-    """Return a job line; fields not given are unknown, but for a run time of 10 s on 1 processor at 0."""
-    values = {"number": number, "submit": 0, "run": 10, "allocated": 1, **given}
-    queue, partition, preceding = (given.get(name, -1) for name in ("queue", "partition", "preceding"))
+def line(number: int | str = 1, **fields: object) -> str:
+    """Return a job line; by default, it runs for 10 s on 1 processor from 0, and its other fields are unknown."""
+    values = {"number": number, "submit": 0, "run": 10, "allocated": 1, **fields}
+    queue, partition, preceding = (fields.get(name, -1) for name in ("queue", "partition", "preceding"))
     return " ".join(str(values.get(name, -1)) for name in FIELDS) + f" -1 -1 {queue} {partition} {preceding} -1\n"
 
 
@@ -36,11 +36,11 @@ def read(tmp_path: Path, *lines: str) -> Workload:
     return read_workload(path)
 
 
-def counts(workload: Workload) -> dict[str, int]:
+def counts_by_message(workload: Workload) -> dict[str, int]:
     return {note.message: count for note, count in workload.notes}
 
 
-def test_a_job_has_what_its_line_says(tmp_path: Path) -> None:
+def test_a_job_has_the_values_of_its_line(tmp_path: Path) -> None:
     trace = read(
         tmp_path, line(5, submit=3, wait=7, run=61, allocated=16, requested=20, time=3600, user=4, queue=2, partition=3)
     )
@@ -58,14 +58,14 @@ def test_unknown_fields_stay_unknown(tmp_path: Path) -> None:
     assert (job.walltime, job.user, job.queue, job.partition) == (None, "", "", "")
 
 
-def test_requested_processors_stand_in_for_allocated_ones(tmp_path: Path) -> None:
+def test_requested_processors_replace_missing_allocated_ones(tmp_path: Path) -> None:
     trace = read(tmp_path, line(1, allocated=-1, requested=8), line(2, allocated=0, requested=4))
 
     assert [job.size for job in trace.jobs] == [8, 4]
 
 
 @pytest.mark.parametrize("time", [0, -1])
-def test_no_requested_time_is_no_walltime(tmp_path: Path, time: int) -> None:
+def test_a_job_without_requested_time_has_no_walltime(tmp_path: Path, time: int) -> None:
     assert read(tmp_path, line(time=time)).jobs[0].walltime is None
 
 
@@ -83,7 +83,7 @@ def test_a_job_without_processors_is_left_out_and_counted(tmp_path: Path) -> Non
     assert trace.notes == ((swf.NO_PROCESSORS, 2),)
 
 
-def test_a_run_time_of_zero_is_kept(tmp_path: Path) -> None:
+def test_a_job_with_run_time_zero_is_included(tmp_path: Path) -> None:
     assert read(tmp_path, line(run=0)).jobs[0].profile == Delay(name="delay0", duration=seconds(0))
 
 
@@ -91,7 +91,7 @@ def test_a_run_time_of_zero_is_kept(tmp_path: Path) -> None:
     ("run", "noted"), [(59, {}), (60, {WALLTIME_OVERRUN.message: 1}), (61, {WALLTIME_OVERRUN.message: 1})]
 )
 def test_a_job_that_ran_as_long_as_it_requested_is_noted(tmp_path: Path, run: int, noted: dict[str, int]) -> None:
-    assert counts(read(tmp_path, line(run=run, time=60))) == noted
+    assert counts_by_message(read(tmp_path, line(run=run, time=60))) == noted
 
 
 def test_parts_of_preempted_jobs_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -101,13 +101,13 @@ def test_parts_of_preempted_jobs_are_left_out_and_counted(tmp_path: Path) -> Non
     assert trace.notes == ((swf.PARTIAL_EXECUTION, 3),)
 
 
-def test_what_a_run_will_not_show_is_noted(tmp_path: Path) -> None:
+def test_properties_that_a_run_ignores_are_noted(tmp_path: Path) -> None:
     trace = read(tmp_path, line(1, status=5), line(2, run=20, time=10), line(3, preceding=1))
 
     assert trace.notes == ((swf.CANCELLED, 1), (WALLTIME_OVERRUN, 1), (swf.DEPENDENCY_IGNORED, 1))
 
 
-def test_a_written_trace_tells_where_it_is_from_and_what_was_done_to_it(tmp_path: Path) -> None:
+def test_a_written_trace_names_its_source_and_the_notes_of_its_conversion(tmp_path: Path) -> None:
     trace = read(tmp_path, line(1), line(2, run=-1), line(3, run=-1))
     write_workload(trace, tmp_path / "clean.swf")
     header = [row for row in (tmp_path / "clean.swf").read_text().splitlines() if row.startswith(";")]
@@ -131,14 +131,14 @@ HEADER = """\
 
 
 def headers(workload: Workload, folder: Path) -> list[str]:
-    """Return the comments of a workload that is written as SWF, but for notes and counts."""
+    """Return the comments of a workload that is written as SWF, without notes and counts."""
     write_workload(workload, folder / "written.swf", force=True)
     rows = (folder / "written.swf").read_text().splitlines()
-    known = ("; Version", "; Conversion", "; Max", "; Note")
-    return [row for row in rows if row.startswith(";") and not row.startswith(known)]
+    ignored = ("; Version", "; Conversion", "; Max", "; Note")
+    return [row for row in rows if row.startswith(";") and not row.startswith(ignored)]
 
 
-def test_a_trace_written_again_keeps_its_dates_its_origin_and_what_its_numbers_stand_for(tmp_path: Path) -> None:
+def test_a_trace_written_again_keeps_its_dates_origin_and_names_of_numbers(tmp_path: Path) -> None:
     trace = read(tmp_path, HEADER, line(1, queue=2, partition=7), line(2, queue=1, partition=7), line(3, queue=9))
 
     expected = [
@@ -171,16 +171,16 @@ def test_the_date_of_a_trace_is_that_of_its_instant_0(tmp_path: Path) -> None:
     assert dates(block_bootstrap(trace, Duration(seconds(3600)), Duration(seconds(86_400)), rng)) == []
 
 
-@pytest.mark.parametrize("said", ["; UnixStartTime: 0\n", "; UnixStartTime: -1\n", "; UnixStartTime: unknown\n", ""])
-def test_a_trace_that_does_not_know_its_date_says_none(tmp_path: Path, said: str) -> None:
-    assert headers(conversions.shift_to_zero(read(tmp_path, said, line(1, submit=5))), tmp_path) == []
+@pytest.mark.parametrize("header", ["; UnixStartTime: 0\n", "; UnixStartTime: -1\n", "; UnixStartTime: unknown\n", ""])
+def test_a_trace_without_a_date_is_written_without_one(tmp_path: Path, header: str) -> None:
+    assert headers(conversions.shift_to_zero(read(tmp_path, header, line(1, submit=5))), tmp_path) == []
 
 
-def test_queues_and_partitions_are_chosen_by_number_or_name(tmp_path: Path) -> None:
+def test_queues_and_partitions_are_selected_by_number_or_name(tmp_path: Path) -> None:
     trace = read(tmp_path, HEADER, line(1, queue=1), line(2, queue=2), line(3, partition=7), line(4, queue=3))
 
-    def names(**wanted: list[str]) -> list[str]:
-        return [job.name for job in selection.filter_jobs(trace, **wanted).jobs]  # type: ignore[arg-type]
+    def names(**filters: list[str]) -> list[str]:
+        return [job.name for job in selection.filter_jobs(trace, **filters).jobs]  # type: ignore[arg-type]
 
     assert names(queues=["express"]) == names(queues=["1"]) == ["1"]
     assert names(queues=["3", "high priority"]) == ["2", "4"]
@@ -193,7 +193,7 @@ def test_queues_and_partitions_are_chosen_by_number_or_name(tmp_path: Path) -> N
         selection.filter_jobs(trace, users=["ann"])
 
 
-def test_jobs_that_reach_their_walltimes_are_counted_among_those_that_are_kept(tmp_path: Path) -> None:
+def test_walltime_overruns_are_counted_among_the_selected_jobs(tmp_path: Path) -> None:
     trace = read(tmp_path, *(line(number, run=60, time=60, queue=number % 3) for number in range(9)))
 
     def killed(workload: Workload) -> dict[FidelityNote, int]:
@@ -204,7 +204,7 @@ def test_jobs_that_reach_their_walltimes_are_counted_among_those_that_are_kept(t
     assert killed(conversions.scale_walltimes(trace, Fraction(2))) == {}
 
 
-def test_what_was_noted_of_a_trace_is_not_said_of_a_part_of_it(tmp_path: Path) -> None:
+def test_notes_of_a_trace_are_marked_after_a_selection(tmp_path: Path) -> None:
     trace = read(tmp_path, *(line(number, status=5, user=number % 2) for number in range(6)), line(7, run=-1))
     part = selection.first_jobs(selection.filter_jobs(trace, users=["1"]), 2)
 
@@ -240,11 +240,11 @@ def test_decimals_are_read_exactly(tmp_path: Path) -> None:
         ("", None),
     ],
 )
-def test_the_header_tells_the_machine_size(tmp_path: Path, header: str, size: int | None) -> None:
+def test_the_header_contains_the_machine_size(tmp_path: Path, header: str, size: int | None) -> None:
     assert read(tmp_path, header, line()).size_machines == size
 
 
-def test_comments_blank_lines_tabs_and_windows_line_ends_are_fine(tmp_path: Path) -> None:
+def test_comments_blank_lines_tabs_and_windows_line_ends_are_accepted(tmp_path: Path) -> None:
     trace = read(
         tmp_path, "; comment é\n", "\n", line(1).replace(" ", "\t").replace("\n", "\r\n"), "  ; late\n", line(2)
     )
@@ -252,14 +252,14 @@ def test_comments_blank_lines_tabs_and_windows_line_ends_are_fine(tmp_path: Path
     assert [job.name for job in trace.jobs] == ["1", "2"]
 
 
-def test_a_header_in_latin_1_is_fine(tmp_path: Path) -> None:
+def test_a_header_in_latin_1_is_accepted(tmp_path: Path) -> None:
     path = tmp_path / "old.swf"
     path.write_bytes("; Acknowledge: Åke\n".encode("latin-1") + line().encode())
 
     assert len(read_workload(path).jobs) == 1
 
 
-def test_a_gzipped_trace_is_the_same_trace_whatever_its_name(tmp_path: Path) -> None:
+def test_a_gzipped_trace_is_recognised_by_its_content(tmp_path: Path) -> None:
     plain = read(tmp_path, line(1), line(2, submit=4))
     for name in ("t.swf.gz", "t.gz", "t.txt", "zipped.swf"):
         path = tmp_path / name
@@ -286,15 +286,17 @@ def test_a_gzipped_trace_is_the_same_trace_whatever_its_name(tmp_path: Path) -> 
         ([""], None, "is empty"),
     ],
 )
-def test_a_wrong_trace_is_refused_with_its_line(tmp_path: Path, lines: list[str], at: str | None, part: str) -> None:
-    with pytest.raises(InputError, match=part) as caught:
+def test_an_invalid_trace_is_rejected_with_its_line(
+    tmp_path: Path, lines: list[str], at: str | None, part: str
+) -> None:
+    with pytest.raises(InputError, match=part) as error:
         read(tmp_path, *lines)
 
-    assert caught.value.at == at
+    assert error.value.at == at
 
 
 @pytest.mark.parametrize("damage", [slice(0, -9), slice(0, 30)])
-def test_a_damaged_gzip_file_is_refused(tmp_path: Path, damage: slice) -> None:
+def test_a_damaged_gzip_file_is_rejected(tmp_path: Path, damage: slice) -> None:
     path = tmp_path / "cut.swf.gz"
     path.write_bytes(gzip.compress("".join(map(line, range(50))).encode())[damage])
 
@@ -302,7 +304,7 @@ def test_a_damaged_gzip_file_is_refused(tmp_path: Path, damage: slice) -> None:
         read_workload(path)
 
 
-#: Jobs that can run, machine size and jobs left out, counted with awk in the files. HPC2N is in test_large_traces.
+#: Jobs that can run, machine size and skipped jobs, counted with awk in the files. HPC2N is in test_large_traces.
 ARCHIVE = {
     "CEA-Curie-2011-2.1-cln-b1.swf.gz": (36464, None, 1),
     "KTH-SP2-1996-2.swf": (28489, 100, 0),
@@ -319,9 +321,9 @@ ARCHIVE = {
 
 
 @pytest.mark.parametrize("name", ARCHIVE)
-def test_every_trace_at_hand_is_read(shared_data: Path, name: str) -> None:
+def test_every_available_trace_is_read(shared_data: Path, name: str) -> None:
     trace = read_workload(shared_data / "swf" / name)
 
-    left_out = sum(count for note, count in trace.notes if note in (swf.NO_RUN_TIME, swf.NO_PROCESSORS))
-    assert (len(trace.jobs), trace.size_machines, left_out) == ARCHIVE[name]
-    assert all(one.submit <= other.submit for one, other in zip(trace.jobs, trace.jobs[1:], strict=False))
+    skipped = sum(count for note, count in trace.notes if note in (swf.NO_RUN_TIME, swf.NO_PROCESSORS))
+    assert (len(trace.jobs), trace.size_machines, skipped) == ARCHIVE[name]
+    assert all(job.submit <= later.submit for job, later in zip(trace.jobs, trace.jobs[1:], strict=False))

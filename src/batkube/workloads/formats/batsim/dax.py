@@ -103,14 +103,14 @@ def _size(text: str) -> int:
 
 def _check_acyclic(path: Path, tasks: Mapping[str, WorkflowTask]) -> None:
     """Raise InputError if the dependencies contain a cycle."""
-    waits = {key: task.parent_count for key, task in tasks.items()}
-    ready = [key for key, count in waits.items() if not count]
+    waiting_for = {key: task.parent_count for key, task in tasks.items()}
+    ready = [key for key, count in waiting_for.items() if not count]
     for key in ready:
         for child in tasks[key].children:
-            waits[child] -= 1
-            if not waits[child]:
+            waiting_for[child] -= 1
+            if not waiting_for[child]:
                 ready.append(child)
-    blocked = [key for key in tasks if waits[key]]
+    blocked = [key for key in tasks if waiting_for[key]]
     if blocked:
         problem = f"has a dependency cycle that blocks {len(blocked)} tasks, {blocked[0]!r} among them"
         raise InputError(path, problem=problem, remedy="remove one dependency of the cycle")

@@ -1,6 +1,6 @@
 """Read Batsim's workloads: one JSON object with `nb_res`, `jobs` and `profiles`.
 
-Format: Batsim documentation, "Workload" (version 4). Extra keys are allowed anywhere; extensions.py defines ours.
+Format: Batsim documentation, "Workload" (version 4). Extra keys are allowed anywhere; `extensions` defines ours.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 
 from batkube.kernel.errors import InputError, nesting_limit
 from batkube.kernel.instants import LATEST_NS, NANOSECONDS_PER_SECOND, Duration, Instant
-from batkube.workloads import fields as take
+from batkube.workloads import fields as require
 from batkube.workloads import names
 from batkube.workloads.fields import Place
 from batkube.workloads.files import read_bytes
@@ -54,9 +54,9 @@ def read_batsim(path: Path, name: str) -> Workload:
 def parse_document(workload: Workload, text: str) -> BatsimDocument:
     """Return `workload` with its descriptions from the JSON `text`, which has the same jobs in the same order."""
     place = Place(Path(workload.source))
-    document = take.mapping(place, _DECODER.decode(text))
-    jobs = [take.mapping(place, raw) for raw in take.array(place, document["jobs"])]
-    profiles = BatsimProfiles(place / "profiles", take.mapping(place, document["profiles"]))
+    document = require.mapping(place, _DECODER.decode(text))
+    jobs = [require.mapping(place, raw) for raw in require.array(place, document["jobs"])]
+    profiles = BatsimProfiles(place / "profiles", require.mapping(place, document["profiles"]))
     return BatsimDocument(workload, jobs, profiles.by_name, profiles.descriptions)
 
 
@@ -66,44 +66,44 @@ def read_batsim_document(path: Path, name: str, *, may_be_empty: bool = False) -
     It `may_be_empty` if the scheduler registers jobs during the run (Batsim: dynamic registration).
     """
     place = Place(path)
-    document = take.mapping(place, _decode(path))
-    profiles = BatsimProfiles(place / "profiles", take.mapping(place / "profiles", document.get("profiles")))
-    raw_jobs = take.array(place / "jobs", document.get("jobs"))
+    document = require.mapping(place, _decode(path))
+    profiles = BatsimProfiles(place / "profiles", require.mapping(place / "profiles", document.get("profiles")))
+    raw_jobs = require.array(place / "jobs", document.get("jobs"))
     if not raw_jobs and not may_be_empty:
         (place / "jobs").reject("is empty, so there is nothing to run", "add at least one job")
     machines = document.get("nb_res")
-    size_machines = None if machines is None else take.positive_integer(place / "nb_res", machines)
+    size_machines = None if machines is None else require.positive_integer(place / "nb_res", machines)
     if document.get(ASSUMED_SIZE_KEY) is True:
         size_machines = None
     reader = _BatsimJobs(place / "jobs", name, profiles)
-    entries = [(reader.job(index, raw), take.mapping(place, raw)) for index, raw in enumerate(raw_jobs)]
+    entries = [(reader.job(index, raw), require.mapping(place, raw)) for index, raw in enumerate(raw_jobs)]
     # Batsim submits by time and then by id as a text: "10" before "9" (job_comparator_subtime_number in jobs.cpp).
     entries.sort(key=lambda entry: (entry[0].submit, entry[0].name))
-    endless = sum(job.walltime is None and raw.get("walltime") not in (None, -1) for job, raw in entries)
+    too_long = sum(job.walltime is None and raw.get("walltime") not in (None, -1) for job, raw in entries)
     workload = Workload(
         name=name,
         source=str(path),
         jobs=[job for job, _ in entries],
         size_machines=size_machines,
-        notes=((WALLTIME_TOO_LONG, endless),) if endless else (),
+        notes=((WALLTIME_TOO_LONG, too_long),) if too_long else (),
     )
     return BatsimDocument(workload, [raw for _, raw in entries], profiles.by_name, profiles.descriptions)
 
 
 def read_registered_profile(
-    name: str, description: Mapping[str, object], known: Mapping[str, Mapping[str, object]]
+    name: str, description: Mapping[str, object], profiles: Mapping[str, Mapping[str, object]]
 ) -> Profile:
-    """Parse a profile that a scheduler registers; it may be composed of the `known` ones."""
+    """Parse a profile that a scheduler registers; it may be composed of other `profiles`."""
     raw: dict[str, object] = {}
-    wanted = [name]
-    while wanted:
-        part = wanted.pop()
-        fields = description if part == name else known.get(part)
+    pending = [name]
+    while pending:
+        part = pending.pop()
+        fields = description if part == name else profiles.get(part)
         if part in raw or fields is None:
             continue
         raw[part] = fields
         parts = fields.get("seq")
-        wanted += [part for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
+        pending += [part for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
     return BatsimProfiles(Place(_SCHEDULER_SOURCE) / "profiles", raw).by_name[name]
 
 
@@ -114,8 +114,8 @@ def read_registered_job(key: str, description: Mapping[str, object], profile: Pr
     return Job(
         workload=workload,
         name=name,
-        submit=Instant(take.duration(place / "subtime", description.get("subtime"))),
-        size=take.positive_integer(place / "res", description.get("res")),
+        submit=Instant(require.duration(place / "subtime", description.get("subtime"))),
+        size=require.positive_integer(place / "res", description.get("res")),
         profile=profile,
         walltime=_walltime(place / "walltime", description.get("walltime")),
         user=_user(place, description),
@@ -162,15 +162,15 @@ class _BatsimJobs:
     def job(self, index: int, raw: object) -> Job:
         """Return the job at `index` of the file."""
         place = self._place[index]
-        fields = take.mapping(place, raw)
+        fields = require.mapping(place, raw)
         profile, extension = self._profiles.lookup(fields.get("profile"), place / "profile")
         extension = self._extension(place, fields, extension)
         requests = extension.requests
-        size = take.positive_integer(place / "res", fields.get("res"))
+        size = require.positive_integer(place / "res", fields.get("res"))
         return Job(
             workload=self._workload,
             name=self._name(place, index, fields.get("id")),
-            submit=Instant(take.duration(place / "subtime", fields.get("subtime"))),
+            submit=Instant(require.duration(place / "subtime", fields.get("subtime"))),
             size=size,
             profile=profile,
             walltime=_walltime(place / "walltime", fields.get("walltime")),
@@ -208,9 +208,9 @@ def _walltime(place: Place, raw: object) -> Duration | None:
     if raw is None or raw == -1:
         return None
     # Batsim's own test files have such walltimes; no run reaches them.
-    if take.finite_number(place, raw) > LATEST_NS // NANOSECONDS_PER_SECOND:
+    if require.finite_number(place, raw) > LATEST_NS // NANOSECONDS_PER_SECOND:
         return None
-    walltime = take.duration(place, raw) if take.finite_number(place, raw) > 0 else 0
+    walltime = require.duration(place, raw) if require.finite_number(place, raw) > 0 else 0
     if walltime <= 0:
         place.reject(f"is {raw}, but must be positive", "omit it, or write -1, for no limit")
     return Duration(walltime)

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from batkube.kernel.quantities import CPU, GPU, MEMORY
-from batkube.workloads import fields as take
+from batkube.workloads import fields as require
 from batkube.workloads.fields import Place
 from batkube.workloads.model import WHOLE_GANG, GangTerms, Requests
 
@@ -76,15 +76,15 @@ def _resource(key: str) -> str | None:
 
 
 def read_extension(place: Place, fields: Mapping[str, object]) -> Extension:
-    """Read the extension keys of `fields`, and ignore all other keys."""
+    """Read the extension keys of `fields`, and ignore other keys."""
     scheduler, priority, queue, partition, min_member, min_resources = map(fields.get, _OTHER_KEYS)
     return Extension(
         _amounts(place, fields),
-        None if scheduler is None else take.string(place / "scheduler", scheduler),
-        None if priority is None else take.integer(place / "priority", priority),
+        None if scheduler is None else require.string(place / "scheduler", scheduler),
+        None if priority is None else require.integer(place / "priority", priority),
         _read_name(place / "queue", queue),
         _read_name(place / "partition", partition),
-        None if min_member is None else take.positive_integer(place / "min_member", min_member),
+        None if min_member is None else require.positive_integer(place / "min_member", min_member),
         None if min_resources is None else _min_resources(place / "min_resources", min_resources),
     )
 
@@ -92,13 +92,13 @@ def read_extension(place: Place, fields: Mapping[str, object]) -> Extension:
 def _read_name(place: Place, name: object) -> str | None:
     """Return the name of a queue or partition, which may be a number in the file; None if it is absent."""
     is_number = isinstance(name, int) and not isinstance(name, bool)
-    return None if name is None else take.string(place, str(name) if is_number else name)
+    return None if name is None else require.string(place, str(name) if is_number else name)
 
 
 def _amounts(place: Place, fields: Mapping[str, object]) -> Requests:
     """Return the amounts of the fields that are resources."""
     resources = [(key, _resource(key), value) for key, value in fields.items()]
-    amounts = [(name, take.quantity(place / key, name, value)) for key, name, value in resources if name]
+    amounts = [(name, require.quantity(place / key, name, value)) for key, name, value in resources if name]
     return tuple(sorted(dict(amounts).items()))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import NoReturn
 
-from batkube.workloads import fields as take
+from batkube.workloads import fields as require
 from batkube.workloads import names
 from batkube.workloads.fields import Place
 from batkube.workloads.formats.batsim.extensions import Extension, is_extension_key, read_extension
@@ -41,7 +41,7 @@ _OLD_NAMES = {
     "msg_par_hg_pfs0": _PFS,
     "msg_par_hg_pfs_tiers": _PFS,
 }
-_KNOWN_TYPES = (DELAY, PARALLEL, HOMOGENEOUS, TOTAL, COMPOSED, *RAW_TYPES)
+_TYPE_NAMES = (DELAY, PARALLEL, HOMOGENEOUS, TOTAL, COMPOSED, *RAW_TYPES)
 #: Far deeper than any real file; protects the interpreter's stack.
 _MAX_NESTING = 50
 _MAX_NAMES_IN_MESSAGE = 8
@@ -83,7 +83,7 @@ class BatsimProfiles:
     @property
     def descriptions(self) -> Mapping[str, Mapping[str, object]]:
         """The JSON object of each profile, by name."""
-        return {name: take.mapping(self._place / name, raw) for name, raw in self._raw.items()}
+        return {name: require.mapping(self._place / name, raw) for name, raw in self._raw.items()}
 
     def lookup(self, name: object, used_at: Place) -> tuple[Profile, Extension]:
         """Return the profile `name`, to which `used_at` refers, and its extension keys."""
@@ -105,11 +105,13 @@ class BatsimProfiles:
             place.reject(f"contains itself: {' → '.join((*within[within.index(name) :], name))}")
         if len(within) > _MAX_NESTING:
             place.reject(f"is nested more than {_MAX_NESTING} profiles deep")
-        fields = take.mapping(place, self._raw[name])
+        fields = require.mapping(place, self._raw[name])
         kind = self._kind(place, fields)
-        ret = take.integer(place / "ret", fields.get("ret", 0))
-        ours = {key: value for key, value in fields.items() if not (key == "cpu" and kind in TYPES_WITH_FLOPS)}
-        self._extensions[name] = read_extension(place, ours)
+        ret = require.integer(place / "ret", fields.get("ret", 0))
+        extension_fields = {
+            key: value for key, value in fields.items() if not (key == "cpu" and kind in TYPES_WITH_FLOPS)
+        }
+        self._extensions[name] = read_extension(place, extension_fields)
         if kind == COMPOSED:
             self._profiles[name] = self._composed(place, name, ret, fields, (*within, name))
         else:
@@ -117,18 +119,18 @@ class BatsimProfiles:
         return self._profiles[name]
 
     def _kind(self, place: Place, fields: Mapping[str, object]) -> str:
-        kind = take.string(place / "type", fields.get("type"))
+        kind = require.string(place / "type", fields.get("type"))
         kind = _OLD_NAMES.get(kind, kind)
-        if kind not in _KNOWN_TYPES:
+        if kind not in _TYPE_NAMES:
             (place / "type").reject(
-                f"is {kind!r}, which is not a profile type", f"write one of {', '.join(_KNOWN_TYPES)}"
+                f"is {kind!r}, which is not a profile type", f"write one of {', '.join(_TYPE_NAMES)}"
             )
         return kind
 
     def _composed(
         self, place: Place, name: str, ret: int, fields: Mapping[str, object], within: tuple[str, ...]
     ) -> Composed:
-        names = take.array(place / "seq", fields.get("seq"))
+        names = require.array(place / "seq", fields.get("seq"))
         if not names:
             (place / "seq").reject("is empty", "name at least one profile")
         parts = []
@@ -138,19 +140,19 @@ class BatsimProfiles:
             parts.append(self._profile(part, within))
         # Before Batsim 2, `repeat` was called `nb`.
         key = "nb" if "nb" in fields and "repeat" not in fields else "repeat"
-        repeat = take.positive_integer(place / key, fields.get(key, 1))
+        repeat = require.positive_integer(place / key, fields.get(key, 1))
         return Composed(name=name, ret=ret, parts=tuple(parts), repeat=repeat)
 
 
 def _leaf_profile(place: Place, name: str, kind: str, ret: int, fields: Mapping[str, object]) -> Profile:
     """Return a profile that is not composed of others."""
     if kind == DELAY:
-        return Delay(name=name, ret=ret, duration=take.duration(place / "delay", fields.get("delay")))
+        return Delay(name=name, ret=ret, duration=require.duration(place / "delay", fields.get("delay")))
     if kind == PARALLEL:
         return _parallel(place, name, ret, fields)
     if kind in (HOMOGENEOUS, TOTAL):
-        cpu = take.non_negative_float(place / "cpu", fields.get("cpu", 0))
-        com = take.non_negative_float(place / "com", fields.get("com", 0))
+        cpu = require.non_negative_float(place / "cpu", fields.get("cpu", 0))
+        com = require.non_negative_float(place / "com", fields.get("com", 0))
         shape = ParallelHomogeneous if kind == HOMOGENEOUS else ParallelHomogeneousTotal
         return shape(name=name, ret=ret, cpu_flops=cpu, com_bytes=com)
     raw_fields = {
@@ -165,7 +167,7 @@ def _leaf_profile(place: Place, name: str, kind: str, ret: int, fields: Mapping[
 
 def _check_pattern(place: Place, pattern: object) -> None:
     try:
-        compile_pattern(take.string(place, pattern))
+        compile_pattern(require.string(place, pattern))
     except ValueError as error:
         place.reject(str(error))
 
@@ -184,8 +186,8 @@ def _with_floats(value: object) -> object:
 def _parallel(place: Place, name: str, ret: int, fields: Mapping[str, object]) -> Parallel:
     cpu, com = (
         tuple(
-            take.non_negative_float((place / key)[index], value)
-            for index, value in enumerate(take.array(place / key, fields.get(key, [])))
+            require.non_negative_float((place / key)[index], value)
+            for index, value in enumerate(require.array(place / key, fields.get(key, [])))
         )
         for key in ("cpu", "com")
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from batkube.kernel.instants import Duration, TooLong, duration, seconds
-from batkube.workloads import fields as take
+from batkube.workloads import fields as require
 from batkube.workloads.fields import Place
 
 DURATION = "batkube.io/duration"
@@ -24,20 +24,20 @@ USER = "batkube.io/user"
 
 def read_annotations(place: Place, fields: Mapping[str, object]) -> dict[str, str]:
     """Return the annotations; those of the object override those of its pod template."""
-    ours: dict[str, str] = {}
+    merged: dict[str, str] = {}
     spec = fields.get("spec")
     template = spec.get("template") if isinstance(spec, Mapping) else None
     for owner in (template, fields):
         metadata = owner.get("metadata") if isinstance(owner, Mapping) else None
         annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
         if annotations is not None:
-            for key, value in take.mapping(place / "metadata" / "annotations", annotations).items():
+            for key, value in require.mapping(place / "metadata" / "annotations", annotations).items():
                 if isinstance(value, bool) or not isinstance(value, str | int | float):
                     (place / "metadata" / "annotations" / str(key)).reject(
-                        f"is {take.abbreviated(value)}, which is not a text", "write it in quotes"
+                        f"is {require.abbreviated(value)}, which is not a text", "write it in quotes"
                     )
-                ours[key] = str(value)
-    return ours
+                merged[key] = str(value)
+    return merged
 
 
 def annotated_duration(place: Place, annotations: Mapping[str, str], key: str) -> Duration | None:
@@ -68,9 +68,9 @@ def walltime_of(
     """
     walltime = annotated_duration(place, annotations, WALLTIME)
     if walltime is None:
-        object_spec = take.mapping(place / "spec", fields.get("spec"))
+        object_spec = require.mapping(place / "spec", fields.get("spec"))
         deadlines = [
-            take.positive_integer(owner_place / "activeDeadlineSeconds", owner["activeDeadlineSeconds"])
+            require.positive_integer(owner_place / "activeDeadlineSeconds", owner["activeDeadlineSeconds"])
             for owner_place, owner in ((place / "spec", object_spec), (spec_place, spec))
             if owner.get("activeDeadlineSeconds") is not None
         ]

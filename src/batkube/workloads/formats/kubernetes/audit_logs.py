@@ -98,8 +98,8 @@ class _AuditedPods:
             self.notes[POD_NOT_LOGGED] += 1
             return
         metadata = pod.get("metadata")
-        named = {**(metadata if isinstance(metadata, Mapping) else {}), "name": key[1], "namespace": key[0]}
-        history = history_of(place, {**pod, "metadata": named}, at)
+        full_metadata = {**(metadata if isinstance(metadata, Mapping) else {}), "name": key[1], "namespace": key[0]}
+        history = history_of(place, {**pod, "metadata": full_metadata}, at)
         self._live_pods[key] = history
         self.histories.append(history)
 

@@ -62,12 +62,12 @@ def _object_name(name: str, used: set[str]) -> str:
     """Return `name` converted to a valid object name, with a number appended if it is already used."""
     cleaned = _FORBIDDEN_CHARACTERS.sub("-", name.lower()).strip("-") or "job"
     shortened = cleaned[: _MAX_NAME_LENGTH - _NUMBER_SUFFIX_LENGTH].strip("-")
-    allowed, number = cleaned if len(cleaned) <= _MAX_NAME_LENGTH else shortened, 1
-    while allowed in used:
+    candidate, number = cleaned if len(cleaned) <= _MAX_NAME_LENGTH else shortened, 1
+    while candidate in used:
         number += 1
-        allowed = f"{shortened}-{number}"
-    used.add(allowed)
-    return allowed
+        candidate = f"{shortened}-{number}"
+    used.add(candidate)
+    return candidate
 
 
 def _manifest(job: Job, run_s: str, name: str) -> str:

@@ -17,7 +17,7 @@ from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.files.yaml_reader import yaml_documents
 from batkube.kernel.instants import Instant, TooLong
 from batkube.kernel.text.numbers import parse_int
-from batkube.workloads import fields as take
+from batkube.workloads import fields as require
 from batkube.workloads import names
 from batkube.workloads.delay_profiles import DelayProfiles
 from batkube.workloads.fields import Place
@@ -78,11 +78,11 @@ def _objects(path: Path) -> Iterator[tuple[Place, Mapping[str, object]]]:
         if document is None:
             continue
         place = Place(path) / f"document {index}"
-        fields = take.mapping(place, document)
+        fields = require.mapping(place, document)
         if fields.get("kind") == "List":
-            for number, item in enumerate(take.array(place / "items", fields.get("items"))):
+            for number, item in enumerate(require.array(place / "items", fields.get("items"))):
                 entry = (place / "items")[number]
-                yield _with_object_name(entry, take.mapping(entry, item))
+                yield _with_object_name(entry, require.mapping(entry, item))
         else:
             yield _with_object_name(place, fields)
 
@@ -90,7 +90,9 @@ def _objects(path: Path) -> Iterator[tuple[Place, Mapping[str, object]]]:
 def _with_object_name(place: Place, fields: Mapping[str, object]) -> tuple[Place, Mapping[str, object]]:
     metadata = fields.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
-    return Place(place.path) / f"{place.at} ({fields.get('kind')} {name or 'without name'})", fields
+    kind = fields.get("kind")
+    description = f" ({kind} {name or 'without name'})" if kind else ""
+    return Place(place.path) / f"{place.at}{description}", fields
 
 
 def _priority_classes(objects: list[tuple[Place, Mapping[str, object]]]) -> dict[str, int]:
@@ -98,9 +100,9 @@ def _priority_classes(objects: list[tuple[Place, Mapping[str, object]]]) -> dict
     classes = dict(_SYSTEM_PRIORITIES)
     for place, fields in objects:
         if fields.get("kind") == "PriorityClass":
-            metadata = take.mapping(place / "metadata", fields.get("metadata"))
-            value = take.integer(place / "value", fields.get("value", 0))
-            classes[take.string(place / "metadata" / "name", metadata.get("name"))] = value
+            metadata = require.mapping(place / "metadata", fields.get("metadata"))
+            value = require.integer(place / "value", fields.get("value", 0))
+            classes[require.string(place / "metadata" / "name", metadata.get("name"))] = value
             if fields.get("globalDefault") is True:
                 classes[""] = value
     return classes
@@ -120,14 +122,14 @@ class _ManifestJobs:
 
     def add(self, place: Place, fields: Mapping[str, object]) -> None:
         """Add one object."""
-        kind = take.string(place / "kind", fields.get("kind"))
+        kind = require.string(place / "kind", fields.get("kind"))
         if kind == "Pod":
-            self._add(place, fields, place / "spec", take.mapping(place / "spec", fields.get("spec")), size=1)
+            self._add(place, fields, place / "spec", require.mapping(place / "spec", fields.get("spec")), size=1)
         elif kind == "Job":
-            spec = take.mapping(place / "spec", fields.get("spec"))
+            spec = require.mapping(place / "spec", fields.get("spec"))
             template_place = place / "spec" / "template"
-            template = take.mapping(template_place, spec.get("template"))
-            pod_spec = take.mapping(template_place / "spec", template.get("spec"))
+            template = require.mapping(template_place, spec.get("template"))
+            pod_spec = require.mapping(template_place / "spec", template.get("spec"))
             self._add(place, fields, template_place / "spec", pod_spec, size=self._gang_size(place / "spec", spec))
         elif kind != "PriorityClass":
             self._note(FidelityNote("workload", f"an object of kind {kind} is left out"))
@@ -148,7 +150,7 @@ class _ManifestJobs:
     ) -> None:
         annotations = read_annotations(place, fields)
         submit = annotated_duration(place, annotations, SUBMIT)
-        scheduler = take.string(spec_place / "schedulerName", spec.get("schedulerName", DEFAULT_SCHEDULER))
+        scheduler = require.string(spec_place / "schedulerName", spec.get("schedulerName", DEFAULT_SCHEDULER))
         try:
             walltime = walltime_of(place, annotations, fields, spec_place, spec)
         except TooLong:
@@ -174,8 +176,8 @@ class _ManifestJobs:
         )
 
     def _job_name(self, place: Place, fields: Mapping[str, object]) -> str:
-        metadata = take.mapping(place / "metadata", fields.get("metadata"))
-        name = take.string(place / "metadata" / "name", metadata.get("name"))
+        metadata = require.mapping(place / "metadata", fields.get("metadata"))
+        name = require.string(place / "metadata" / "name", metadata.get("name"))
         _checked_name(place / "metadata" / "name", name)
         first = self._place_of.setdefault(name, place.at)
         if first != place.at:
@@ -183,9 +185,9 @@ class _ManifestJobs:
         return name
 
     def _gang_size(self, place: Place, spec: Mapping[str, object]) -> int:
-        parallelism = take.integer(place / "parallelism", _value_of(spec, "parallelism", 1))
+        parallelism = require.integer(place / "parallelism", _value_of(spec, "parallelism", 1))
         # Without `completions`, a Job is a work queue of `parallelism` pods (Kubernetes documentation, "Jobs").
-        size = take.positive_integer(place / "completions", _value_of(spec, "completions", max(parallelism, 1)))
+        size = require.positive_integer(place / "completions", _value_of(spec, "completions", max(parallelism, 1)))
         if 0 < parallelism < size:
             self._note(LOW_PARALLELISM)
         if spec.get("suspend") is True or parallelism == 0:
@@ -210,8 +212,8 @@ class _ManifestJobs:
 
     def _priority(self, place: Place, spec: Mapping[str, object]) -> int:
         if spec.get("priority") is not None:
-            return take.integer(place / "priority", spec["priority"])
-        class_name = take.string(place / "priorityClassName", _value_of(spec, "priorityClassName", ""))
+            return require.integer(place / "priority", spec["priority"])
+        class_name = require.string(place / "priorityClassName", _value_of(spec, "priorityClassName", ""))
         if class_name not in self._priorities:
             if not class_name:
                 return 0
@@ -239,7 +241,7 @@ def _image(spec: Mapping[str, object]) -> str:
     return image if isinstance(image, str) else ""
 
 
-def _value_of(fields: Mapping[str, object], key: str, otherwise: object) -> object:
+def _value_of(fields: Mapping[str, object], key: str, default: object) -> object:
     """Return the value of `key`, or `otherwise`; as in Kubernetes, an explicit null counts as absent."""
     value = fields.get(key)
-    return otherwise if value is None else value
+    return default if value is None else value

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from batkube.kernel.instants import Instant
-from batkube.workloads import fields as take
+from batkube.workloads import fields as require
 from batkube.workloads.fields import Place
 from batkube.workloads.formats.kubernetes.annotations import DURATION, SUBMIT, annotated_duration, read_annotations
 from batkube.workloads.model import ObjectManifest, Workload
@@ -78,30 +78,30 @@ def workload_from_objects(path: Path, name: str, objects: Sequence[LocatedObject
 
 def _manifest(place: Place, fields: Mapping[str, object], source: str, workload: str) -> ObjectManifest:
     for key in ("apiVersion", "kind"):
-        take.string(place / key, fields.get(key))
-    metadata = take.mapping(place / "metadata", fields.get("metadata"))
+        require.string(place / key, fields.get(key))
+    metadata = require.mapping(place / "metadata", fields.get("metadata"))
     if not metadata.get("name") and not metadata.get("generateName"):
         (place / "metadata" / "name").reject("is missing")
     annotations = read_annotations(place, fields)
     at = annotated_duration(place, annotations, SUBMIT)
-    plain = _to_json(fields)
+    json_fields = _to_json(fields)
     own = {key: text for key, text in annotations.items() if key.startswith(_PREFIX)}
     if own:
-        plain["metadata"]["annotations"] = {**(plain["metadata"].get("annotations") or {}), **own}
-    _annotate_pod_template(plain, own)
-    return ObjectManifest(at=Instant(at or 0), fields=plain, workload=workload, source=source, place=place.at)
+        json_fields["metadata"]["annotations"] = {**(json_fields["metadata"].get("annotations") or {}), **own}
+    _annotate_pod_template(json_fields, own)
+    return ObjectManifest(at=Instant(at or 0), fields=json_fields, workload=workload, source=source, place=place.at)
 
 
 def _annotate_pod_template(fields: dict[str, Any], own: Mapping[str, str]) -> None:
     """Copy our annotations to the pod template: they describe the pods that a controller will create."""
-    ours = {key: text for key, text in own.items() if key != SUBMIT}
+    copied = {key: text for key, text in own.items() if key != SUBMIT}
     template = pod_template(fields)
     metadata = None if template is None else template.get("metadata") or {}
     # An invalid template stays as it is: the API server reports it.
-    if ours and template is not None and isinstance(metadata, dict):
+    if copied and template is not None and isinstance(metadata, dict):
         annotations = metadata.get("annotations") or {}
         if isinstance(annotations, dict):
-            template["metadata"] = {**metadata, "annotations": {**annotations, **ours}}
+            template["metadata"] = {**metadata, "annotations": {**annotations, **copied}}
 
 
 def pod_template(fields: dict[str, Any]) -> dict[str, Any] | None:

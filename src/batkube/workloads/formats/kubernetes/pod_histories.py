@@ -11,7 +11,7 @@ from typing import Any
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant, instant_of
-from batkube.workloads import fields as take
+from batkube.workloads import fields as require
 from batkube.workloads.delay_profiles import DelayProfiles
 from batkube.workloads.fields import Place
 from batkube.workloads.formats.kubernetes.pod_requests import read_pod_requests
@@ -65,8 +65,8 @@ class PodHistory:
 
 def history_of(place: Place, pod: Mapping[str, Any], created: Instant | None = None) -> PodHistory:
     """Start the history of a pod from its manifest; `created` overrides the creationTimestamp."""
-    metadata = take.mapping(place / "metadata", pod.get("metadata"))
-    name = take.string(place / "metadata" / "name", metadata.get("name"))
+    metadata = require.mapping(place / "metadata", pod.get("metadata"))
+    name = require.string(place / "metadata" / "name", metadata.get("name"))
     if problem := name_problem(name):
         (place / "metadata" / "name").reject(problem)
     owners = [ref for ref in metadata.get("ownerReferences") or () if isinstance(ref, Mapping)]  # type: ignore[attr-defined]
@@ -80,7 +80,7 @@ def history_of(place: Place, pod: Mapping[str, Any], created: Instant | None = N
         place=place,
         name=name,
         namespace=str(metadata.get("namespace") or "default"),
-        spec=take.mapping(place / "spec", pod.get("spec")),
+        spec=require.mapping(place / "spec", pod.get("spec")),
         created=at,
         is_node_pod=is_mirror or any(owner.get("kind") in _NODE_OWNER_KINDS for owner in owners),
     )
@@ -135,8 +135,8 @@ class _PodJobs:
     def job(self, history: PodHistory) -> Job:
         assert history.started is not None
         assert history.finished is not None
-        plain = history.name if len(self._namespaces[history.name]) == 1 else f"{history.namespace}.{history.name}"
-        self._name_counts[plain] += 1
+        name = history.name if len(self._namespaces[history.name]) == 1 else f"{history.namespace}.{history.name}"
+        self._name_counts[name] += 1
         length = Duration(max(0, history.finished - history.started))
         profile = self._delays.profile_for(length, 0 if history.is_deleted else history.exit_code)
         requests = read_pod_requests(history.place / "spec", history.spec)
@@ -144,7 +144,7 @@ class _PodJobs:
         priority = history.spec.get("priority")
         return Job(
             workload=self._workload,
-            name=plain if self._name_counts[plain] == 1 else f"{plain}-{self._name_counts[plain]}",
+            name=name if self._name_counts[name] == 1 else f"{name}-{self._name_counts[name]}",
             submit=Instant(history.created - self._first),
             size=1,
             profile=profile,

@@ -15,7 +15,7 @@ import msgspec
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
-from batkube.workloads import fields as take
+from batkube.workloads import fields as require
 from batkube.workloads.fields import Place
 from batkube.workloads.files import read_bytes
 from batkube.workloads.formats.kubernetes.pod_histories import history_of, workload_from_histories
@@ -37,23 +37,23 @@ def read_pod_list(path: Path, name: str) -> Workload:
     if not isinstance(content, Mapping) or not isinstance(content.get("items"), list):
         raise InputError(path, problem="is not a list of Kubernetes objects: it has no `items`", remedy=_REMEDY)
     # A list of a single kind, such as PodList, does not repeat the kind in its items.
-    usual = str(content.get("kind") or "").removesuffix("List")
-    histories, notes, listed, mentioned = [], Counter[FidelityNote](), set(), set()
+    default_kind = str(content.get("kind") or "").removesuffix("List")
+    histories, notes, listed_pods, pods_in_events = [], Counter[FidelityNote](), set(), set()
     for number, item in enumerate(content["items"]):
         place = (Place(path) / "items")[number]
-        fields = take.mapping(place, item)
-        kind = fields.get("kind") or usual
+        fields = require.mapping(place, item)
+        kind = fields.get("kind") or default_kind
         if kind == "Pod":
             history = history_of(place, fields)
             status = fields.get("status")
             history.update_from_status(status if isinstance(status, Mapping) else {})
             histories.append(history)
-            listed.add((history.namespace, history.name))
+            listed_pods.add((history.namespace, history.name))
         elif kind == "Event":
             involved = fields.get("involvedObject") or fields.get("regarding")
             if isinstance(involved, Mapping) and involved.get("kind") == "Pod":
-                mentioned.add((str(involved.get("namespace") or "default"), str(involved.get("name"))))
+                pods_in_events.add((str(involved.get("namespace") or "default"), str(involved.get("name"))))
         else:
             notes[OTHER_KINDS] += 1
-    notes[DELETED_BEFORE_LIST] += len(mentioned - listed)
+    notes[DELETED_BEFORE_LIST] += len(pods_in_events - listed_pods)
     return workload_from_histories(histories, path, name, notes)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from batkube.workloads import fields as take
+from batkube.workloads import fields as require
 from batkube.workloads.fields import Place
 from batkube.workloads.formats.kubernetes.pod_totals import add_resources, is_pod_level, is_sidecar, sum_of_containers
 from batkube.workloads.model import Requests
@@ -28,8 +28,10 @@ def read_pod_requests(place: Place, spec: Mapping[str, object]) -> Requests:
 
 def _containers(place: Place, spec: Mapping[str, object], key: str) -> list[tuple[Amounts, bool]]:
     """Return the requests of each container, and whether it is a sidecar."""
-    items = [] if spec.get(key) is None else take.array(place / key, spec[key])
-    containers = [((place / key)[index], take.mapping((place / key)[index], item)) for index, item in enumerate(items)]
+    items = [] if spec.get(key) is None else require.array(place / key, spec[key])
+    containers = [
+        ((place / key)[index], require.mapping((place / key)[index], item)) for index, item in enumerate(items)
+    ]
     return [
         (_resources(at / "resources", container.get("resources")), is_sidecar(container))
         for at, container in containers
@@ -39,7 +41,7 @@ def _containers(place: Place, spec: Mapping[str, object], key: str) -> list[tupl
 def _resources(place: Place, resources: object) -> Amounts:
     if resources is None:
         return {}
-    fields = take.mapping(place, resources)
+    fields = require.mapping(place, resources)
     return {**_amounts(place / "limits", fields.get("limits")), **_amounts(place / "requests", fields.get("requests"))}
 
 
@@ -47,6 +49,6 @@ def _amounts(place: Place, quantities: object) -> Amounts:
     if quantities is None:
         return {}
     return {
-        resource: take.quantity(place / resource, resource, value)
-        for resource, value in take.mapping(place, quantities).items()
+        resource: require.quantity(place / resource, resource, value)
+        for resource, value in require.mapping(place, quantities).items()
     }

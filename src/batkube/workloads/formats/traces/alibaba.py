@@ -21,12 +21,13 @@ from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.workloads.files import open_lines
 from batkube.workloads.formats.traces.cloud_tasks import (
-    EARLIER_TRY,
+    EARLIER_ATTEMPT,
     FAILED,
     NEVER_STARTED,
     NO_END,
     STARTED_BEFORE_TRACE,
     CloudTraceTasks,
+    companion_table,
 )
 from batkube.workloads.model import Requests, Workload
 
@@ -57,7 +58,7 @@ class _TableColumns(NamedTuple):
     cpu: int | None = None
     memory: int | None = None
     #: The number of the attempt, and the number of attempts.
-    tries: tuple[int, int] | None = None
+    attempts: tuple[int, int] | None = None
     #: GiB per unit of memory in the table.
     gib: Decimal = Decimal(1)
     #: Whether `begin` is the creation of a task, and not its start.
@@ -81,8 +82,8 @@ _TASKS = (
     _TableColumns(9, begin=5, end=6, job=2, task=0, instances=1, status=4, cpu=7, memory=8),
 )
 _INSTANCES = (
-    _TableColumns(12, begin=0, end=1, job=2, task=3, status=5, tries=(6, 7)),
-    _TableColumns(14, begin=5, end=6, job=2, task=1, status=4, tries=(8, 9)),
+    _TableColumns(12, begin=0, end=1, job=2, task=3, status=5, attempts=(6, 7)),
+    _TableColumns(14, begin=5, end=6, job=2, task=1, status=4, attempts=(8, 9)),
 )
 #: Cores per unit of CPU in the tables.
 _UNIT_CORES = Decimal("0.01")
@@ -100,13 +101,6 @@ def _is_header(cells: Sequence[str]) -> bool:
     """Return whether a line is a header. The published tables have none, but copies of them often do."""
     tables = [table for table in _TASKS + _INSTANCES if len(cells) == table.width]
     return any(cells[table.status].strip().lower() == "status" for table in tables)
-
-
-def companion_task_table(path: Path) -> Path | None:
-    """Return the batch_task.csv next to a batch_instance.csv, gzipped or not; None if there is none."""
-    name = path.name.replace("batch_instance", "batch_task")
-    candidates = (path.with_name(name), path.with_name(name.removesuffix(".gz")), path.with_name(f"{name}.gz"))
-    return next((file for file in candidates if name != path.name and file.is_file()), None)
 
 
 def read_alibaba(path: Path, name: str) -> Workload:
@@ -158,7 +152,7 @@ def _times(
     elif status == _RUNNING or end == 0 or (end < begin and begin > 0):
         tasks.notes[NO_END] += 1
     elif begin <= 0:
-        # "a time of 0 represents the event occur before the trace period", and so do negative ones.
+        # 0 means a time before the trace (cluster-trace-v2017/trace_201708.md), and so do negative times.
         tasks.notes[STARTED_BEFORE_TRACE] += 1
     else:
         if status != _DONE:
@@ -187,7 +181,7 @@ def _read_tasks(
 def _read_instances(
     tasks: CloudTraceTasks, table: _TableColumns, first: tuple[str, list[str]], rows: Iterator[tuple[str, list[str]]]
 ) -> None:
-    task_table = companion_task_table(tasks.path)
+    task_table = companion_table(tasks.path)
     if task_table is None:
         problem = "has no requests of instances, and there is no batch_task.csv in its folder"
         raise InputError(tasks.path, problem=problem, remedy="put both files into one folder under their own names")
@@ -195,9 +189,9 @@ def _read_instances(
     instance_counts: dict[str, int] = {}
     for at, row in _chained(first, rows):
         _check_row(tasks, table, at, row)
-        number, last = (row[place] for place in table.tries or ())
+        number, last = (row[place] for place in table.attempts or ())
         if row[table.status] == _BACKUP or (number and last and number != last):
-            tasks.notes[EARLIER_TRY] += 1
+            tasks.notes[EARLIER_ATTEMPT] += 1
             continue
         times = _times(tasks, table, at, row)
         if times is None:

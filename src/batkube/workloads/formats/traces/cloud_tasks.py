@@ -23,6 +23,8 @@ from batkube.workloads.model import Job, Requests, Workload
 from batkube.workloads.names import name_problem
 
 _GIB, _MILLI = 1 << 30, 1000
+#: The names of tables, and of the tables with their requests (Alibaba) or users (Google).
+_COMPANION_NAMES = {"batch_instance": "batch_task", "instance_events": "collection_events"}
 
 NORMALISED = FidelityNote(
     "workload", "the trace has requests as shares of its largest machine; here 1 % of it is 1 core, or 1 GiB"
@@ -35,8 +37,18 @@ NEVER_STARTED = FidelityNote("workload", "a task of the trace never started and 
 FAILED = FidelityNote(
     "workload", "a task did not succeed in the trace (failed, killed, evicted, …); here it runs as long, and succeeds"
 )
-EARLIER_TRY = FidelityNote("workload", "an attempt of a task before its last one is left out")
+EARLIER_ATTEMPT = FidelityNote("workload", "an attempt of a task before its last one is left out")
 NO_REQUESTS = FidelityNote("workload", "a task of the trace has no requests; here it requests nothing")
+
+
+def companion_table(path: Path) -> Path | None:
+    """Return the second table of a trace, which is in the same folder, gzipped or not; None if there is none."""
+    for name, companion_name in _COMPANION_NAMES.items():
+        if name in path.name:
+            plain = path.with_name(path.name.replace(name, companion_name).removesuffix(".gz"))
+            candidates = (plain, plain.with_name(f"{plain.name}.gz"))
+            return next((file for file in candidates if file.is_file()), None)
+    return None
 
 
 class CloudTraceTasks:
@@ -109,8 +121,8 @@ class CloudTraceTasks:
     def workload(self) -> Workload:
         """Return the tasks by submission, ties in the order of the file. Raises InputError if none ran."""
         if not self._jobs:
-            left_out = sum(self.notes[note] for note in (STARTED_BEFORE_TRACE, NO_END, NEVER_STARTED, EARLIER_TRY))
-            raise InputError(self.path, problem=f"contains no task that started and ended ({left_out} were left out)")
+            skipped = sum(self.notes[note] for note in (STARTED_BEFORE_TRACE, NO_END, NEVER_STARTED, EARLIER_ATTEMPT))
+            raise InputError(self.path, problem=f"contains no task that started and ended ({skipped} were left out)")
         self._jobs.sort(key=attrgetter("submit"))
         self.notes[NORMALISED] += sum(bool(job.requests) for job in self._jobs)
         notes = tuple((note, count) for note, count in self.notes.items() if count)

@@ -23,12 +23,13 @@ from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant
 from batkube.workloads.files import open_lines
 from batkube.workloads.formats.traces.cloud_tasks import (
-    EARLIER_TRY,
+    EARLIER_ATTEMPT,
     FAILED,
     NEVER_STARTED,
     NO_END,
     STARTED_BEFORE_TRACE,
     CloudTraceTasks,
+    companion_table,
 )
 from batkube.workloads.model import Workload
 
@@ -92,12 +93,6 @@ def is_instance_events(first_line: str) -> bool:
     return first_line.startswith("{") and '"collection_id"' in first_line and '"instance_index"' in first_line
 
 
-def companion_collection_events(path: Path) -> Path | None:
-    """Return the collection_events next to an instance_events file, which has the users; None if there is none."""
-    name = path.name.replace("instance_events", "collection_events")
-    return path.with_name(name) if name != path.name and path.with_name(name).is_file() else None
-
-
 def read_google(path: Path, name: str) -> Workload:
     """Read the tasks that started and ended as the workload `name`. Raises InputError."""
     tasks = CloudTraceTasks(path, name)
@@ -128,7 +123,7 @@ def _add_task(tasks: CloudTraceTasks, task: str, events: list[_TraceEvent]) -> N
         tasks.notes[STARTED_BEFORE_TRACE] += 1
     else:
         begin, end, outcome = attempts[-1]
-        tasks.notes[EARLIER_TRY] += len(attempts) - 1
+        tasks.notes[EARLIER_ATTEMPT] += len(attempts) - 1
         tasks.notes[FAILED] += outcome is not _TraceEventKind.FINISH
         last = events[-1]
         tasks.notes[DIFFERENT_MACHINE] += last.needs_different_machine
@@ -173,7 +168,7 @@ def _events_2011(tasks: CloudTraceTasks) -> Iterator[tuple[str, _TraceEvent]]:
 
 
 def _events_2019(tasks: CloudTraceTasks) -> Iterator[tuple[str, _TraceEvent]]:
-    collections = companion_collection_events(tasks.path)
+    collections = companion_table(tasks.path)
     owners = {} if collections is None else _owners(CloudTraceTasks(collections, ""))
     for number, fields in _json_lines(tasks):
         at = f"line {number}"

@@ -75,9 +75,14 @@ class _SacctJobs:
     def __init__(self, path: Path, name: str, columns: list[str]) -> None:
         self._path = path
         self._name = name
-        for needed in ((JOB_ID,), ("Submit",), ("ElapsedRaw", "Elapsed", "End"), ("ElapsedRaw", "Elapsed", "Start")):
-            if not any(column in columns for column in needed):
-                problem = f"has no column {' or '.join(needed)}"
+        for alternatives in (
+            (JOB_ID,),
+            ("Submit",),
+            ("ElapsedRaw", "Elapsed", "End"),
+            ("ElapsedRaw", "Elapsed", "Start"),
+        ):
+            if not any(column in columns for column in alternatives):
+                problem = f"has no column {' or '.join(alternatives)}"
                 raise InputError(path, at="line 1", problem=problem, remedy=REMEDY)
         self._jobs: list[Job] = []
         self._delays = DelayProfiles()
@@ -133,8 +138,10 @@ class _SacctJobs:
     def workload(self) -> Workload:
         """Return the jobs by submission, the first at 0, ties in the order of the file."""
         if not self._jobs:
-            left_out = sum(self._notes.values())
-            raise InputError(self._path, problem=f"contains no job that ran ({left_out} were left out)", remedy=REMEDY)
+            skipped_count = sum(self._notes.values())
+            raise InputError(
+                self._path, problem=f"contains no job that ran ({skipped_count} were left out)", remedy=REMEDY
+            )
         self._jobs.sort(key=attrgetter("submit"))
         first = self._jobs[0].submit
         jobs = [replace_fields(job, submit=Instant(job.submit - first)) for job in self._jobs]

@@ -157,7 +157,7 @@ class _SwfJobs:
         self._delays = DelayProfiles()
         self._profiles: dict[str, Delay | None] = {}
         self._walltimes: dict[str, Duration | None] = {}
-        self._endless: set[str] = set()
+        self._too_long: set[str] = set()
         self._sizes: dict[str, int] = {}
         self._notes: dict[FidelityNote, int] = {}
 
@@ -214,10 +214,10 @@ class _SwfJobs:
         """Return the jobs by submission, ties in the order of their lines."""
         self._jobs.sort(key=attrgetter("submit"))
         if not self._jobs:
-            left_out = sum(self._notes.values())
-            if not left_out:
+            skipped_count = sum(self._notes.values())
+            if not skipped_count:
                 raise InputError(self._path, problem="contains no job: every line is blank or a comment")
-            raise InputError(self._path, problem=f"contains no job that can run ({left_out} lines were left out)")
+            raise InputError(self._path, problem=f"contains no job that can run ({skipped_count} lines were left out)")
         labels = header_labels(self._path)
         return Workload(
             name=self._name,
@@ -265,12 +265,12 @@ class _SwfJobs:
             try:
                 requested = _seconds(text)
             except TooLong:
-                self._endless.add(text)
+                self._too_long.add(text)
                 requested = 0
             except ValueError:
                 requested = time_field(self._path, number, fields, REQUESTED_TIME)  # raises InputError
             self._walltimes[text] = None if requested <= 0 else Duration(requested)
-        if text in self._endless:
+        if text in self._too_long:
             self._note(WALLTIME_TOO_LONG)
         return self._walltimes[text]
 

@@ -17,7 +17,7 @@ Labels = list[tuple[str, str]]
 """The labels of a header and their values, in the order of the file. A label can occur several times."""
 
 #: Labels that stay valid for every part or transformation of a trace: its origin and time zone.
-_KEPT_LABELS = ("Computer", "Installation", "Acknowledge", "Information", "TimeZone", "TimeZoneString")
+_STABLE_LABELS = ("Computer", "Installation", "Acknowledge", "Information", "TimeZone", "TimeZoneString")
 _START_LABEL = "UnixStartTime"
 _LABEL = re.compile(r";\s*(\w+)\s*:\s*(\S.*)")
 _FIRST_NUMBER = re.compile(r"[0-9]+")
@@ -47,7 +47,7 @@ def trace_header(labels: Labels) -> TraceHeader:
         unix_start_s=_first_number(labels, _START_LABEL),
         queue_names=_names_by_number(labels, "Queue"),
         partition_names=_names_by_number(labels, "Partition"),
-        comments=tuple((label, value) for label, value in labels if label in _KEPT_LABELS),
+        comments=tuple((label, value) for label, value in labels if label in _STABLE_LABELS),
     )
 
 
@@ -58,13 +58,13 @@ def header_text(header: TraceHeader) -> Iterator[str]:
         yield f"; {_START_LABEL}: {header.unix_start_s}\n"
 
 
-def _first_number(labels: Labels, wanted: str) -> int | None:
+def _first_number(labels: Labels, label: str) -> int | None:
     """Return the first number of a label; None if it is absent, 0 or absurdly long."""
-    values = (match for label, value in labels if label == wanted and (match := _FIRST_NUMBER.match(value)))
+    values = (match for name, value in labels if name == label and (match := _FIRST_NUMBER.match(value)))
     return next((parse_int(match[0]) or None for match in values), None)
 
 
-def _names_by_number(labels: Iterable[tuple[str, str]], wanted: str) -> dict[str, str]:
+def _names_by_number(labels: Iterable[tuple[str, str]], label: str) -> dict[str, str]:
     """Return names by number, from lines such as `; Queue: 2 high`."""
-    values = (match for label, value in labels if label == wanted and (match := _NUMBERED.match(value)))
+    values = (match for name, value in labels if name == label and (match := _NUMBERED.match(value)))
     return {match[1]: match[2] for match in values}
