@@ -1,4 +1,4 @@
-"""Bad input: one message with file, place and problem, exit code 2, no traceback, nothing left behind."""
+"""Bad input: one message with file, place and problem, exit code 2, no traceback, no output folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 
 from batkube.cli.main import main
 
-GOOD = {
+VALID = {
     "nb_res": 2,
     "jobs": [{"id": "1", "subtime": 0, "res": 1, "profile": "d"}, {"id": "2", "subtime": 1, "res": 1, "profile": "d"}],
     "profiles": {"d": {"type": "delay", "delay": 5}},
@@ -25,7 +25,7 @@ GOOD = {
 
 
 def batkube(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Call the command line in this process, which is much quicker than starting one for each case."""
+    """Run the command line in this process, which is much faster than a new one for each case."""
     command = ["batkube", *map(str, arguments)]
     out, err, code = io.StringIO(), io.StringIO(), 0
     with contextlib.chdir(cwd), redirect_stdout(out), redirect_stderr(err), mock.patch.object(sys, "argv", command):
@@ -40,7 +40,7 @@ def run(folder: Path, *more: str | Path, workload: str = "w.json", platform: str
     return ["run", "--workload", workload, "--platform", platform, "--out", folder / "out", *more]
 
 
-def assert_refused(result: subprocess.CompletedProcess[str], folder: Path, *words: str) -> None:
+def assert_rejected(result: subprocess.CompletedProcess[str], folder: Path, *words: str) -> None:
     assert result.returncode == 2, result.stderr
     assert "Traceback" not in result.stderr
     assert result.stderr.startswith("error: ")
@@ -50,8 +50,8 @@ def assert_refused(result: subprocess.CompletedProcess[str], folder: Path, *word
     assert not list(folder.glob(".out*"))
 
 
-def altered(**changes: object) -> str:
-    content = json.loads(json.dumps(GOOD))
+def workload_with(**changes: object) -> str:
+    content = json.loads(json.dumps(VALID))
     content["jobs"][1].update(changes)
     return json.dumps(content)
 
@@ -61,21 +61,21 @@ def altered(**changes: object) -> str:
     [
         ('{"jobs": [\n  {"id": "1",,}\n]}', ["w.json", "line 2"]),
         ("[]", ["w.json"]),
-        (json.dumps({**GOOD, "jobs": []}), ["w.json: jobs", "empty"]),
-        (altered(profile="nope"), ["w.json", "jobs[1]", "'nope'", "remedy: "]),
-        (altered(subtime=-3), ["w.json", "jobs[1].subtime"]),
-        (altered(walltime=-7), ["w.json", "jobs[1].walltime"]),
-        (altered(res=0), ["w.json", "jobs[1].res"]),
-        (altered(id="1"), ["w.json", "'1'", "jobs[0]", "jobs[1]"]),
-        (altered(res=3), ["w.json", "job '2'", "can never run", "3 machines", "remedy: "]),
-        (altered(cpu="2"), ["w.json", "job '2'", "cpu 2", "at most cpu 1"]),
-        (altered(memory="lots"), ["w.json", "jobs[1].memory", "lots"]),
+        (json.dumps({**VALID, "jobs": []}), ["w.json: jobs", "empty"]),
+        (workload_with(profile="nope"), ["w.json", "jobs[1]", "'nope'", "remedy: "]),
+        (workload_with(subtime=-3), ["w.json", "jobs[1].subtime"]),
+        (workload_with(walltime=-7), ["w.json", "jobs[1].walltime"]),
+        (workload_with(res=0), ["w.json", "jobs[1].res"]),
+        (workload_with(id="1"), ["w.json", "'1'", "jobs[0]", "jobs[1]"]),
+        (workload_with(res=3), ["w.json", "job '2'", "can never run", "3 machines", "remedy: "]),
+        (workload_with(cpu="2"), ["w.json", "job '2'", "cpu 2", "at most cpu 1"]),
+        (workload_with(memory="lots"), ["w.json", "jobs[1].memory", "lots"]),
     ],
 )
-def test_a_wrong_batsim_workload_is_refused_with_its_place(tmp_path: Path, content: str, words: list[str]) -> None:
+def test_an_invalid_batsim_workload_is_rejected_with_the_place(tmp_path: Path, content: str, words: list[str]) -> None:
     (tmp_path / "w.json").write_text(content)
 
-    assert_refused(batkube(*run(tmp_path), cwd=tmp_path), tmp_path, *words)
+    assert_rejected(batkube(*run(tmp_path), cwd=tmp_path), tmp_path, *words)
 
 
 @pytest.mark.parametrize(
@@ -88,22 +88,20 @@ def test_a_wrong_batsim_workload_is_refused_with_its_place(tmp_path: Path, conte
         ("no_such_type", {}),
     ],
 )
-def test_a_profile_that_is_not_modelled_is_refused_by_name(
-    tmp_path: Path, kind: str, fields: dict[str, object]
-) -> None:
-    (tmp_path / "w.json").write_text(json.dumps({**GOOD, "profiles": {"d": {"type": kind, **fields}}}))
+def test_an_unsupported_profile_is_rejected_by_name(tmp_path: Path, kind: str, fields: dict[str, object]) -> None:
+    (tmp_path / "w.json").write_text(json.dumps({**VALID, "profiles": {"d": {"type": kind, **fields}}}))
 
     result = batkube(*run(tmp_path), cwd=tmp_path)
 
-    assert_refused(result, tmp_path, "w.json: profile")
+    assert_rejected(result, tmp_path, "w.json: profile")
     assert kind.replace("_", "") in result.stderr.lower().replace("_", "")
 
 
-def test_a_usage_trace_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_usage_trace_is_named(tmp_path: Path) -> None:
     profiles = {"d": {"type": "usage_trace", "trace": "t.txt"}}
-    (tmp_path / "w.json").write_text(json.dumps({**GOOD, "profiles": profiles}))
+    (tmp_path / "w.json").write_text(json.dumps({**VALID, "profiles": profiles}))
 
-    assert_refused(batkube(*run(tmp_path), cwd=tmp_path), tmp_path, "t.txt: no such file")
+    assert_rejected(batkube(*run(tmp_path), cwd=tmp_path), tmp_path, "t.txt: no such file")
 
 
 SWF_LINE = "1 0 -1 10 1 -1 -1 1 20 -1 1 1 1 -1 1 1 -1 -1"
@@ -118,16 +116,16 @@ SWF_LINE = "1 0 -1 10 1 -1 -1 1 20 -1 1 1 1 -1 1 1 -1 -1"
         ("; only comments\n", ["contains no job"]),
     ],
 )
-def test_a_broken_swf_line_is_named(tmp_path: Path, text: str, words: list[str]) -> None:
+def test_an_invalid_swf_line_is_named(tmp_path: Path, text: str, words: list[str]) -> None:
     (tmp_path / "w.swf").write_text(text)
 
-    assert_refused(batkube(*run(tmp_path, workload="w.swf"), cwd=tmp_path), tmp_path, "w.swf", *words)
+    assert_rejected(batkube(*run(tmp_path, workload="w.swf"), cwd=tmp_path), tmp_path, "w.swf", *words)
 
 
-def test_a_truncated_gzip_trace_is_refused(tmp_path: Path) -> None:
+def test_a_truncated_gzip_trace_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "w.swf.gz").write_bytes(gzip.compress(SWF_LINE.encode() * 50)[:60])
 
-    assert_refused(batkube(*run(tmp_path, workload="w.swf.gz"), cwd=tmp_path), tmp_path, "w.swf.gz")
+    assert_rejected(batkube(*run(tmp_path, workload="w.swf.gz"), cwd=tmp_path), tmp_path, "w.swf.gz")
 
 
 @pytest.mark.parametrize(
@@ -139,11 +137,11 @@ def test_a_truncated_gzip_trace_is_refused(tmp_path: Path) -> None:
         ("0x1", ["0x1"]),
     ],
 )
-def test_a_wrong_platform_is_refused(tmp_path: Path, platform: str, words: list[str]) -> None:
-    (tmp_path / "w.json").write_text(json.dumps(GOOD))
+def test_an_invalid_platform_is_rejected(tmp_path: Path, platform: str, words: list[str]) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(VALID))
     (tmp_path / "broken.xml").write_text('<platform version="4.1">\n<zone id="a"\n</platform>')
 
-    assert_refused(batkube(*run(tmp_path, platform=platform), cwd=tmp_path), tmp_path, *words)
+    assert_rejected(batkube(*run(tmp_path, platform=platform), cwd=tmp_path), tmp_path, *words)
 
 
 @pytest.mark.parametrize(
@@ -160,36 +158,38 @@ def test_a_wrong_platform_is_refused(tmp_path: Path, platform: str, words: list[
         (["--latencies", "l.yaml"], ["l.yaml"]),
     ],
 )
-def test_a_wrong_option_is_refused(tmp_path: Path, options: list[str], words: list[str]) -> None:
-    (tmp_path / "w.json").write_text(json.dumps(GOOD))
+def test_an_invalid_option_is_rejected(tmp_path: Path, options: list[str], words: list[str]) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(VALID))
 
-    assert_refused(batkube(*run(tmp_path, *options), cwd=tmp_path), tmp_path, *words)
-
-
-def test_a_missing_workload_or_platform_or_out_is_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "w.json").write_text(json.dumps(GOOD))
-
-    assert_refused(batkube("run", "--platform", "2x1", "--out", tmp_path / "out", cwd=tmp_path), tmp_path, "--workload")
-    assert_refused(batkube("run", "--workload", "w.json", "--out", "out", cwd=tmp_path), tmp_path, "--platform")
-    assert_refused(batkube("run", "--workload", "w.json", "--platform", "2x1", cwd=tmp_path), tmp_path, "--out")
-    assert_refused(batkube(*run(tmp_path, workload="absent.json"), cwd=tmp_path), tmp_path, "absent.json")
+    assert_rejected(batkube(*run(tmp_path, *options), cwd=tmp_path), tmp_path, *words)
 
 
-def test_an_output_folder_that_exists_is_kept_unless_forced(tmp_path: Path) -> None:
-    (tmp_path / "w.json").write_text(json.dumps(GOOD))
+def test_a_missing_required_option_is_named(tmp_path: Path) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(VALID))
+
+    assert_rejected(
+        batkube("run", "--platform", "2x1", "--out", tmp_path / "out", cwd=tmp_path), tmp_path, "--workload"
+    )
+    assert_rejected(batkube("run", "--workload", "w.json", "--out", "out", cwd=tmp_path), tmp_path, "--platform")
+    assert_rejected(batkube("run", "--workload", "w.json", "--platform", "2x1", cwd=tmp_path), tmp_path, "--out")
+    assert_rejected(batkube(*run(tmp_path, workload="absent.json"), cwd=tmp_path), tmp_path, "absent.json")
+
+
+def test_an_existing_run_is_replaced_only_with_force(tmp_path: Path) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(VALID))
     assert batkube(*run(tmp_path), cwd=tmp_path).returncode == 0
     before = (tmp_path / "out" / "jobs.csv").read_bytes()
 
-    refused = batkube(*run(tmp_path, "--scheduler", "policy:sjf"), cwd=tmp_path)
+    rejected = batkube(*run(tmp_path, "--scheduler", "policy:sjf"), cwd=tmp_path)
     forced = batkube(*run(tmp_path, "--force"), cwd=tmp_path)
 
-    assert (refused.returncode, forced.returncode) == (2, 0)
-    assert "exists already" in refused.stderr
+    assert (rejected.returncode, forced.returncode) == (2, 0)
+    assert "exists already" in rejected.stderr
     assert (tmp_path / "out" / "jobs.csv").read_bytes() == before
 
 
-def test_a_folder_that_is_no_run_is_never_replaced(tmp_path: Path) -> None:
-    (tmp_path / "w.json").write_text(json.dumps(GOOD))
+def test_a_folder_that_is_not_a_run_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(VALID))
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("years of work")
 
@@ -200,27 +200,29 @@ def test_a_folder_that_is_no_run_is_never_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "thesis.tex").read_text() == "years of work"
 
 
-def test_a_full_disk_is_one_message_and_leaves_nothing(tmp_path: Path) -> None:
-    """A limit on file sizes makes writes fail part-way, as a full disk does."""
+def test_a_full_disk_prints_one_message_and_leaves_no_files(tmp_path: Path) -> None:
+    """A limit on file sizes makes writes fail partway, as a full disk does."""
     jobs = [{"id": str(number), "subtime": 0, "res": 1, "profile": "d"} for number in range(2000)]
-    (tmp_path / "w.json").write_text(json.dumps({**GOOD, "jobs": jobs}))
+    (tmp_path / "w.json").write_text(json.dumps({**VALID, "jobs": jobs}))
 
-    def small_files() -> None:
+    def limit_file_size() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 
     command = [sys.executable, "-m", "batkube", *map(str, run(tmp_path))]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, preexec_fn=small_files, check=False)
+    result = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, preexec_fn=limit_file_size, check=False
+    )
 
-    assert_refused(result, tmp_path, "cannot be written")
+    assert_rejected(result, tmp_path, "cannot be written")
 
 
-def test_an_unwritable_place_is_one_message(tmp_path: Path) -> None:
-    (tmp_path / "w.json").write_text(json.dumps(GOOD))
+def test_an_unwritable_output_folder_prints_one_message(tmp_path: Path) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(VALID))
     (tmp_path / "file").write_text("")
 
     for place in ("file/out", "/proc/batkube/out"):
         result = batkube("run", "--workload", "w.json", "--platform", "2x1", "--out", place, cwd=tmp_path)
-        assert_refused(result, tmp_path, "cannot be written")
+        assert_rejected(result, tmp_path, "cannot be written")
 
 
 @pytest.mark.parametrize(
@@ -229,52 +231,54 @@ def test_an_unwritable_place_is_one_message(tmp_path: Path) -> None:
         ("- a list", ["scenario.yaml"]),
         ("workload: w.json\nplatfrom: 2x1\n", ["scenario.yaml", "platfrom", "platform"]),
         ("workload: w.json\nplatform: 2x1\nseed: soon\n", ["scenario.yaml", "seed"]),
-        ("workload: w.json\nplatform: 16\n", ["scenario.yaml: platform", "16 is not text"]),
+        ("workload: w.json\nplatform: 16\n", ["scenario.yaml: platform", "16 is not a string"]),
         ("workload: {a: 1}\nplatform: 2x1\n", ["scenario.yaml: workload", "write a path"]),
         ("workload: w.json\nplatform: 2x1\nscheduler: [7]\n", ["scenario.yaml: scheduler"]),
         ("jobs: []\nprofiles: {}\n", ["scenario.yaml", "is a workload", "--workload"]),
         ("a: [1\n", ["scenario.yaml", "YAML"]),
     ],
 )
-def test_a_wrong_scenario_file_is_refused(tmp_path: Path, content: str, words: list[str]) -> None:
-    (tmp_path / "w.json").write_text(json.dumps(GOOD))
+def test_an_invalid_scenario_file_is_rejected(tmp_path: Path, content: str, words: list[str]) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(VALID))
     (tmp_path / "scenario.yaml").write_text(content)
 
-    assert_refused(batkube("run", "scenario.yaml", "--out", tmp_path / "out", cwd=tmp_path), tmp_path, *words)
+    assert_rejected(batkube("run", "scenario.yaml", "--out", tmp_path / "out", cwd=tmp_path), tmp_path, *words)
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [("pul: 1\n", ["pul", "pull"]), ("pull: sometimes\n", ["pull", "sometimes"]), ("3\n", ["latencies.yaml"])],
 )
-def test_a_wrong_latencies_file_is_refused(tmp_path: Path, content: str, words: list[str]) -> None:
-    (tmp_path / "w.json").write_text(json.dumps(GOOD))
+def test_an_invalid_latencies_file_is_rejected(tmp_path: Path, content: str, words: list[str]) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(VALID))
     (tmp_path / "latencies.yaml").write_text(content)
 
-    assert_refused(batkube(*run(tmp_path, "--latencies", "latencies.yaml"), cwd=tmp_path), tmp_path, *words)
+    assert_rejected(batkube(*run(tmp_path, "--latencies", "latencies.yaml"), cwd=tmp_path), tmp_path, *words)
 
 
-def test_a_report_of_a_folder_that_is_neither_run_nor_experiment_names_both(tmp_path: Path) -> None:
+def test_a_report_of_any_other_folder_is_rejected(tmp_path: Path) -> None:
     result = batkube("report", tmp_path, cwd=tmp_path)
 
-    assert_refused(result, tmp_path, "is not the output folder of a run or an experiment", "`batkube experiment`")
+    assert_rejected(result, tmp_path, "is not the output folder of a run or an experiment", "`batkube experiment`")
 
 
 @pytest.mark.parametrize("command", [["run", "--workload", "w.json", "--platform", "2x1"], ["experiment", "e.yaml"]])
-def test_an_output_folder_is_made_with_its_parents_and_refused_below_a_file(tmp_path: Path, command: list[str]) -> None:
-    (tmp_path / "w.json").write_text(json.dumps(GOOD))
+def test_an_output_folder_is_created_with_its_parents_and_rejected_below_a_file(
+    tmp_path: Path, command: list[str]
+) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(VALID))
     (tmp_path / "e.yaml").write_text("base: {workload: w.json, platform: 2x1}")
 
     below = batkube(*command, "--out", "w.json/below/out", "--quiet", cwd=tmp_path)
-    made = batkube(*command, "--out", "new/parents/out", "--quiet", cwd=tmp_path)
+    created = batkube(*command, "--out", "new/parents/out", "--quiet", cwd=tmp_path)
 
-    assert_refused(below, tmp_path, "cannot be written", "w.json is not a folder")
-    assert made.returncode == 0, made.stderr
+    assert_rejected(below, tmp_path, "cannot be written", "w.json is not a folder")
+    assert created.returncode == 0, created.stderr
     assert (tmp_path / "new" / "parents" / "out").is_dir()
 
 
-def test_an_output_folder_where_nothing_may_be_made_is_refused_before_the_run(tmp_path: Path) -> None:
+def test_an_output_folder_without_write_permission_is_rejected_before_the_run(tmp_path: Path) -> None:
     with mock.patch("os.access", return_value=False):
         result = batkube(*run(tmp_path, workload="none.json"), cwd=tmp_path)
 
-    assert_refused(result, tmp_path, f"no permission to create files in {tmp_path}")
+    assert_rejected(result, tmp_path, f"no permission to create files in {tmp_path}")

@@ -1,4 +1,4 @@
-"""A small workload, and experiments on it."""
+"""A small workload, and a folder for experiments with it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORKLOAD = {
     "profiles": {f"d{n}": {"type": "delay", "delay": n} for n in range(1, 5)},
 }
 
-#: The files of a run that do not tell how long it took in real time: the same for two runs of one scenario.
+#: The files of a run without real times: two runs of one scenario give the same bytes.
 SIMULATED = ("jobs.csv", "schedule.csv", "pods.csv", "machine_states.csv", "journal.jsonl", "fidelity.json")
 
 
@@ -28,15 +28,16 @@ class Study:
         self.out = folder / "out"
         (folder / "w.json").write_text(json.dumps(WORKLOAD))
 
-    def file(self, *, base: Mapping[str, object] | None = None, **words: object) -> Path:
+    def file(self, *, base: Mapping[str, object] | None = None, **keys: object) -> Path:
         """Write an experiment file and return its path; without `base`, the small workload on two machines."""
-        content = {"base": {"workload": "w.json", "platform": "2x1", **(base or {})}, **words}
+        content = {"base": {"workload": "w.json", "platform": "2x1", **(base or {})}, **keys}
         path = self.folder / "experiment.yaml"
         path.write_text(yaml.safe_dump(content, sort_keys=False))
         return path
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> Study:
-    """A folder of its own with a small workload."""
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    """A new folder with a small workload, which is the current one, so that its files may name code."""
+    monkeypatch.chdir(tmp_path)
     return Study(tmp_path)

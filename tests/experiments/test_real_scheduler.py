@@ -1,4 +1,4 @@
-"""An experiment with the real kube-scheduler, killed and gone on with; opt-in, as it takes a while."""
+"""An experiment with the real kube-scheduler, killed and resumed; opt-in, because it takes long."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import contextlib
 import signal
 from pathlib import Path
 
+from tests.cli.commands.test_experiment import finish, finished_runs, start, wait_until
 from tests.experiments.conftest import Study
-from tests.experiments.test_command import finish, finished, start, wait_until
 
 from opt_in import slow
 
@@ -18,23 +18,23 @@ pytestmark = slow("runs the real kube-scheduler many times")
 
 def children(pid: int) -> list[int]:
     """Return the processes that any thread of a process has started."""
-    found: list[int] = []
+    pids: list[int] = []
     for listing in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
-            found += map(int, listing.read_text().split())
-    return found
+            pids += map(int, listing.read_text().split())
+    return pids
 
 
 def schedulers_of(experiment: int) -> list[int]:
     return [scheduler for worker in children(experiment) for scheduler in children(worker)]
 
 
-def test_a_killed_experiment_leaves_no_scheduler_behind_and_goes_on_to_the_same_bytes(study: Study) -> None:
+def test_a_killed_experiment_leaves_no_scheduler_running_and_resumes_to_the_same_bytes(study: Study) -> None:
     workload = Path(__file__).resolve().parents[2] / "examples" / "burst" / "workload.json"
     study.file(base={"workload": str(workload), "platform": "16x1,4Gi", "scheduler": SCHEDULER}, seeds=4)
 
     process = start(study, "--out", "out")
-    wait_until(lambda: len(finished(study.out)) >= 1 and bool(schedulers_of(process.pid)))
+    wait_until(lambda: len(finished_runs(study.out)) >= 1 and bool(schedulers_of(process.pid)))
     schedulers = schedulers_of(process.pid)
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -44,6 +44,6 @@ def test_a_killed_experiment_leaves_no_scheduler_behind_and_goes_on_to_the_same_
     assert not [pid for pid in schedulers if Path(f"/proc/{pid}").exists()]
     uninterrupted = study.folder / "uninterrupted"
     assert (study.out / "results.csv").read_bytes() == (uninterrupted / "results.csv").read_bytes()
-    for folder in finished(study.out):
+    for folder in finished_runs(study.out):
         other = uninterrupted / "runs" / folder.name
         assert (folder / "journal.jsonl").read_bytes() == (other / "journal.jsonl").read_bytes()

@@ -1,4 +1,4 @@
-"""Seeds that are workloads: each is a replicate, and schedulers are compared on the same ones."""
+"""Seeds as workloads: each seed is a replicate, and all schedulers have the same ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from batkube.kernel.errors import InputError
 
 
 def test_each_seed_of_an_experiment_is_another_workload_and_the_same_for_all_schedulers(tmp_path: Path) -> None:
-    found = batkube.experiment(
+    experiment = batkube.experiment(
         {
             "base": {"workload": {"generate": "lublin", "jobs": 30, "machines": 16}, "platform": "16x1"},
             "axes": {"scheduler": ["policy:fcfs", "policy:easy"]},
@@ -22,15 +22,15 @@ def test_each_seed_of_an_experiment_is_another_workload_and_the_same_for_all_sch
         jobs=1,
     )
 
-    jobs = {(run["axes"]["scheduler"], run["seed"]): found.run(run["run"]).jobs for run in found.runs}
+    jobs = {(run["axes"]["scheduler"], run["seed"]): experiment.run(run["run"]).jobs for run in experiment.runs}
     submits = {key: tuple(frame["submission_time"]) for key, frame in jobs.items()}
     assert len(set(submits.values())) == 3
     for seed in range(3):
         assert submits["policy:fcfs", seed] == submits["policy:easy", seed]
-    assert len({run["digest"] for run in found.runs if run["axes"]["scheduler"] == "policy:fcfs"}) == 3
+    assert len({run["digest"] for run in experiment.runs if run["axes"]["scheduler"] == "policy:fcfs"}) == 3
 
 
-def test_the_manifest_tells_how_the_workload_was_made(tmp_path: Path) -> None:
+def test_the_manifest_contains_the_recipe_of_the_workload(tmp_path: Path) -> None:
     run = batkube.run(workload={"generate": "burst", "jobs": 4}, platform="2x1", seed=3, out=tmp_path / "run")
 
     assert run.manifest["scenario"]["workload"] == [{"generate": "burst", "jobs": 4}]
@@ -49,13 +49,13 @@ def test_a_trace_is_resampled_from_the_experiment_files_folder(tmp_path: Path) -
         encoding="utf-8",
     )
 
-    found = batkube.experiment(file, tmp_path / "out", jobs=1)
+    experiment = batkube.experiment(file, tmp_path / "out", jobs=1)
 
-    assert not found.failures
-    assert [len(found.run(run["run"]).jobs) for run in found.runs] == [20, 20]
+    assert not experiment.failures
+    assert [len(experiment.run(run["run"]).jobs) for run in experiment.runs] == [20, 20]
 
 
-def test_a_bare_reference_within_braces_is_told_how_to_write(tmp_path: Path) -> None:
+def test_an_unquoted_reference_in_braces_is_rejected_with_the_correct_spelling(tmp_path: Path) -> None:
     file = tmp_path / "experiment.yaml"
     file.write_text("base:\n  workload: {generate: lublin, seed: ${seed}}\n  platform: 4x1\n", encoding="utf-8")
 
@@ -65,46 +65,46 @@ def test_a_bare_reference_within_braces_is_told_how_to_write(tmp_path: Path) -> 
     assert "or leave it out" in str(error.value)
 
 
-def test_a_report_tells_how_far_windows_of_a_trace_overlap(tmp_path: Path) -> None:
+def test_a_report_describes_the_overlap_of_windows_of_a_trace(tmp_path: Path) -> None:
     """Of sixty jobs, windows of twenty have some in common; by what the files say of the jobs, not by the draws."""
     (tmp_path / "trace.swf").write_text(
         "".join(f"{n} {n * 60} 0 100 1 -1 -1 1 200 -1 1 1 1 1 1 1 -1 -1\n" for n in range(1, 61)), encoding="utf-8"
     )
     base = {"workload": {"resample": str(tmp_path / "trace.swf"), "window": "20jobs"}, "platform": "4x1"}
     axes = {"scheduler": ["policy:fcfs", "policy:sjf"]}
-    found = batkube.experiment({"base": base, "axes": axes, "seeds": 4}, tmp_path / "out", jobs=1)
-    first = [found.run(run["run"]) for run in found.runs if run["axes"]["scheduler"] == "policy:fcfs"]
+    experiment = batkube.experiment({"base": base, "axes": axes, "seeds": 4}, tmp_path / "out", jobs=1)
+    first = [experiment.run(run["run"]) for run in experiment.runs if run["axes"]["scheduler"] == "policy:fcfs"]
     windows = [set(run.jobs["job_id"]) for run in first]
-    common = [len(one & other) for one, other in itertools.combinations(windows, 2)]
+    common = [len(first & second) for first, second in itertools.combinations(windows, 2)]
 
-    page = found.report().read_text(encoding="utf-8")
+    page = experiment.report().read_text(encoding="utf-8")
 
     assert sum(count > 0 for count in common) not in (0, 6)
-    told = f"{sum(count > 0 for count in common)} of 6 pairs of windows of"
-    assert told in page
+    remark = f"{sum(count > 0 for count in common)} of 6 pairs of windows of"
+    assert remark in page
     assert f"have jobs in common, up to {max(common) * 5} % of them" in page
 
 
-def test_windows_that_may_not_overlap_have_no_job_in_common_and_seeds_beyond_them_count_once(tmp_path: Path) -> None:
+def test_disjoint_windows_share_no_job_and_repeated_ones_count_once(tmp_path: Path) -> None:
     """Sixty jobs are three windows of twenty: three seeds have one each, the fourth the same as the first."""
     (tmp_path / "trace.swf").write_text(
         "".join(f"{n} {n * 60} 0 100 1 -1 -1 1 200 -1 1 1 1 1 1 1 -1 -1\n" for n in range(1, 61)), encoding="utf-8"
     )
     for window in ("20jobs", "19min"):
         recipe = {"resample": str(tmp_path / "trace.swf"), "window": window, "overlap": False}
-        found = batkube.experiment(
+        experiment = batkube.experiment(
             {"base": {"workload": recipe, "platform": "1x1"}, "seeds": {"from": 7, "to": 10}}, tmp_path / window, jobs=1
         )
-        windows = [set(found.run(run["run"]).jobs["job_id"]) for run in found.runs]
-        page = found.report().read_text(encoding="utf-8")
+        windows = [set(experiment.run(run["run"]).jobs["job_id"]) for run in experiment.runs]
+        page = experiment.report().read_text(encoding="utf-8")
 
         assert windows[0] == windows[3]
-        assert not any(one & other for one, other in itertools.combinations(windows[:3], 2))
+        assert not any(first & second for first, second in itertools.combinations(windows[:3], 2))
         assert "have jobs in common" not in page
         assert "3 of 4 runs count" in page
 
 
-def test_a_report_says_what_its_numbers_are(tmp_path: Path) -> None:
+def test_a_report_explains_its_columns(tmp_path: Path) -> None:
     base = {"workload": {"generate": "lublin", "jobs": 30, "machines": 16}, "platform": "16x1"}
     page = batkube.experiment({"base": base, "seeds": 2}, tmp_path / "out", jobs=1).report().read_text(encoding="utf-8")
 

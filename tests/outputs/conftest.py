@@ -1,102 +1,52 @@
-"""Output folders written by hand, so that each test shows the run it is about."""
+"""Output folders: hand-written ones, and those of runs."""
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Protocol
-
 import pytest
+from tests.outputs.measures.occupancy.service_runs import served
+from tests.run_folders import MakeRun, make_run, shared_machines
 
+import batkube
 from batkube.outputs.results import Results
-from batkube.outputs.writers.jobs_csv import BATKUBE_COLUMNS, BATSIM_COLUMNS, GANG_COLUMNS
-from batkube.outputs.writers.streaming_csv import POD_COLUMNS
 
-#: job id, submission, start, finish, machines; further cells by column name.
-Row = tuple[str, float, float | None, float | None, str] | tuple[str, float, float | None, float | None, str, dict]
-
-
-class MakeRun(Protocol):
-    def __call__(
-        self,
-        rows: Sequence[Row],
-        *,
-        name: str = "run",
-        manifest: Mapping[str, object] | None = None,
-        pods: Sequence[Mapping[str, object]] = (),
-    ) -> Results: ...
+__all__ = ["crowded", "make_run", "runs", "served", "shared_machines", "small"]
 
 
 @pytest.fixture
-def make_run(tmp_path: Path) -> MakeRun:
-    """A function that writes a run's folder from rows (id, submission, start, finish, machines, other cells)."""
-
-    def make(
-        rows: Sequence[Row],
-        *,
-        name: str = "run",
-        manifest: Mapping[str, object] | None = None,
-        pods: Sequence[Mapping[str, object]] = (),
-    ) -> Results:
-        folder = tmp_path / name
-        folder.mkdir(parents=True)
-        cells = [_cells(*row) for row in rows]
-        gangs = GANG_COLUMNS if any(name in row for row in cells for name in GANG_COLUMNS) else ()
-        _write(folder / "jobs.csv", BATSIM_COLUMNS + BATKUBE_COLUMNS + gangs, cells)
-        if manifest is not None:
-            (folder / "manifest.json").write_text(json.dumps(manifest))
-        if pods:
-            _write(folder / "pods.csv", POD_COLUMNS, pods)
-        return Results(folder)
-
-    return make
-
-
-class Packed(Protocol):
-    def __call__(self, cpu_milli: int, machines: int = 1) -> dict[str, object]: ...
+def small(make_run: MakeRun) -> Results:
+    return make_run(
+        [
+            ("1", 0, 0, 100, "0-3", {"user": "ada"}),
+            ("2", 5, 100, 160, "0-1 3", {"user": "bob"} | {"final_state": "COMPLETED_KILLED", "success": 0}),
+            ("3", 10, 100, 150, "2", {"user": "bob"}),
+        ],
+        manifest={"scheduler": "policy:easy", "platform": {"machines": [{"name": f"node-{i}"} for i in range(4)]}},
+    )
 
 
 @pytest.fixture
-def packed() -> Packed:
-    """A function that makes the manifest of machines that jobs share by their cpu requests."""
-
-    def manifest(cpu_milli: int, machines: int = 1) -> dict[str, object]:
-        described = [{"name": f"node-{number}", "cpu_milli": cpu_milli} for number in range(machines)]
-        return {"resources": "requests", "platform": {"machines": described}}
-
-    return manifest
-
-
-def _cells(
-    job_id: str,
-    submit: float,
-    start: float | None,
-    finish: float | None,
-    machines: str,
-    others: Mapping[str, object] | None = None,
-) -> dict[str, object]:
-    cells: dict[str, object] = {
-        "job_id": job_id,
-        "workload_name": "w0",
-        "profile": "p",
-        "submission_time": submit,
-        "requested_number_of_resources": 1,
-        "requested_time": -1,
-        "success": 1,
-        "final_state": "COMPLETED_SUCCESSFULLY",
-        "allocated_resources": machines,
-    }
-    if start is not None:
-        cells |= {"starting_time": start, "waiting_time": start - submit}
-    if start is not None and finish is not None:
-        cells |= {"execution_time": finish - start, "finish_time": finish, "turnaround_time": finish - submit}
-    return cells | dict(others or {})
+def crowded(make_run: MakeRun) -> Results:
+    """1,000 machines and 6,000 jobs of 100 consecutive machines each."""
+    return make_run(
+        [
+            (str(job), 0, 10 * (job // 10), 10 * (job // 10) + 9, f"{100 * (job % 10)}-{100 * (job % 10) + 99}")
+            for job in range(6000)
+        ]
+    )
 
 
-def _write(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns, restval="")
-        writer.writeheader()
-        writer.writerows(rows)
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Results]:
+    """The same jobs under two policies."""
+    folder = tmp_path_factory.mktemp("runs")
+    workload = {"generate": "lublin", "jobs": 120, "machines": 16}
+    for policy in ("fcfs", "easy"):
+        batkube.run(
+            workload=workload,
+            platform="16x1",
+            scheduler=f"policy:{policy}",
+            seed=3,
+            out=folder / policy,
+            events=[{"at": 1000, "fail": "node-3", "for": "10h"}],
+        )
+    return [Results(folder / policy) for policy in ("fcfs", "easy")]

@@ -1,4 +1,4 @@
-"""Scenario files: what their paths are relative to, and what of it the manifest keeps."""
+"""Scenario files: resolution of their paths, and their description in the manifest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Mine(Policy):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a workload and a policy, which is not the current one."""
+    """A folder with a workload and a policy, other than the current folder."""
     (tmp_path / "inputs").mkdir()
     (tmp_path / "inputs" / "w.json").write_text(json.dumps(WORKLOAD))
     (tmp_path / "inputs" / "mine.py").write_text(POLICY)
@@ -44,9 +44,9 @@ def scenario_in(folder: Path, **keys: str) -> batkube.Scenario:
     return make_scenario(read_scenario_file(path), path)
 
 
-@pytest.mark.parametrize("written", ["policy:mine.py:Mine", "policy:./mine.py:Mine", "policy:../inputs/mine.py:Mine"])
-def test_a_policy_file_is_found_beside_the_scenario_and_fingerprinted(folder: Path, written: str) -> None:
-    execute(scenario_in(folder, scheduler=written), folder / "out")
+@pytest.mark.parametrize("scheduler", ["policy:mine.py:Mine", "policy:./mine.py:Mine", "policy:../inputs/mine.py:Mine"])
+def test_a_policy_file_is_resolved_against_the_scenario_and_hashed(folder: Path, scheduler: str) -> None:
+    execute(scenario_in(folder, scheduler=scheduler), folder / "out")
     results = Results(folder / "out")
 
     entries = {Path(entry["path"]).name: entry["sha256"] for entry in results.manifest["inputs"]}
@@ -64,33 +64,33 @@ def test_a_policy_file_is_found_beside_the_scenario_and_fingerprinted(folder: Pa
         ("http://host:1", None),
     ],
 )
-def test_what_of_a_scheduler_is_a_file(scheduler: str, file: str | None) -> None:
+def test_policy_file_returns_the_file_of_a_policy(scheduler: str, file: str | None) -> None:
     assert policy_file(scheduler) == (None if file is None else Path(file))
 
 
-def test_a_built_in_policy_and_a_shorthand_are_left_alone(folder: Path) -> None:
+def test_a_built_in_policy_and_a_platform_shorthand_are_not_resolved_as_paths(folder: Path) -> None:
     scenario = scenario_in(folder, scheduler="policy:easy", platform="2x4,1Gi")
 
     assert (scenario.scheduler, scenario.platform) == ("policy:easy", "2x4,1Gi")
 
 
 @pytest.mark.parametrize("platform", ["absent.xml", "sub/absent.yaml", "16x4.csv", "cluster"])
-def test_a_missing_platform_is_looked_for_beside_the_scenario(folder: Path, platform: str) -> None:
-    with pytest.raises(batkube.InputError) as caught:
+def test_a_missing_platform_is_reported_with_its_path_beside_the_scenario(folder: Path, platform: str) -> None:
+    with pytest.raises(batkube.InputError) as error:
         execute(scenario_in(folder, platform=platform), folder / "out")
 
-    assert caught.value.source == str(folder / platform)
+    assert error.value.source == str(folder / platform)
 
 
-def test_a_workload_of_nothing_is_none(folder: Path) -> None:
+def test_a_null_workload_stays_null(folder: Path) -> None:
     assert scenario_values({"workload": None}, folder / "s.yaml").get("workload") is None
 
 
-def test_an_absolute_platform_stays_where_it_is(folder: Path) -> None:
+def test_an_absolute_platform_path_stays_unchanged(folder: Path) -> None:
     assert scenario_in(folder, platform="/data/nodes.yaml").platform == "/data/nodes.yaml"
 
 
-def test_what_is_attached_is_found_beside_the_scenario_and_its_arguments_are_its_own(folder: Path) -> None:
+def test_attached_programs_are_resolved_against_the_scenario_but_not_their_arguments(folder: Path) -> None:
     keys = {"scheduler": "kube-scheduler", "attach": ["./bin/mine --rules=./rules.yaml", "kube-controller-manager"]}
     scenario = make_scenario(scenario_values({"workload": "w.json", "platform": "1x1", **keys}, folder / "s.yaml"), "s")
     assert scenario.attach == (f"{folder}/bin/mine --rules=./rules.yaml", "kube-controller-manager")
@@ -98,18 +98,35 @@ def test_what_is_attached_is_found_beside_the_scenario_and_its_arguments_are_its
 
 
 @pytest.mark.parametrize(
-    ("keys", "problem"),
+    ("text", "resolved"),
     [
-        ({"attach": ["mine"]}, "policy:fcfs decides within the simulation, where nothing can be attached"),
-        (
-            {"controllers": "kube-controller-manager@1.34.4"},
-            "policy:fcfs decides within the simulation, where nothing can be attached",
-        ),
-        ({"controllers": "theirs"}, "'theirs' is not possible"),
-        ({"scheduler": "name=policy:easy"}, "a policy schedules every job of a run"),
-        ({"scheduler": ["kube-scheduler", "name=policy:easy"]}, "a policy schedules every job of a run"),
+        ("python:./mine.py --rules=a:b", "python:{}/mine.py --rules=a:b"),
+        ("real:/bin/sh -c x", "real:/bin/sh -c x"),
+        ("second=preload:bin/mine", "second=preload:{}/bin/mine"),
+        ("batsim:./mine", "batsim:{}/mine"),
+        ("batsim:tcp://127.0.0.1:28000", "batsim:tcp://127.0.0.1:28000"),
+        ("batsim:ipc:///tmp/x", "batsim:ipc:///tmp/x"),
     ],
 )
-def test_policies_neither_have_names_nor_programs_beside_them(keys: dict[str, object], problem: str) -> None:
+def test_a_command_after_a_clock_or_a_protocol_is_found_beside_the_scenario(
+    folder: Path, text: str, resolved: str
+) -> None:
+    assert scenario_values({"scheduler": text}, folder / "s.yaml")["scheduler"] == [resolved.format(folder)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ({"attach": ["mine"]}, "policy:fcfs runs inside the simulation, where no program can be attached"),
+        (
+            {"controllers": "kube-controller-manager@1.34.4"},
+            "policy:fcfs runs inside the simulation, where no program can be attached",
+        ),
+        ({"controllers": "theirs"}, "'theirs' is not a choice of controllers"),
+        ({"scheduler": "name=policy:easy"}, "a policy schedules all jobs of a run"),
+        ({"scheduler": ["kube-scheduler", "name=policy:easy"]}, "a policy schedules all jobs of a run"),
+    ],
+)
+def test_policies_cannot_have_names_or_attached_programs(keys: dict[str, object], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         make_scenario({"workload": "w.json", "platform": "1x1", **keys}, "s.yaml")

@@ -1,4 +1,4 @@
-"""Schedulers in C, in Python and in bash, on the virtual clock of a run."""
+"""Schedulers in C, Python and bash on the virtual clock of a run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def outputs(run: batkube.Run) -> dict[str, bytes]:
     return {name: (run.path / name).read_bytes() for name in OUTPUTS}
 
 
-def test_a_scheduler_in_c_places_pods_at_the_second_and_the_same_way_each_time(in_c: str, tmp_path: Path) -> None:
+def test_a_scheduler_in_c_is_on_the_virtual_clock_and_repeatable(in_c: str, tmp_path: Path) -> None:
     jobs = workload(tmp_path, 8)
     first, second = (batkube.run(workload=jobs, platform="3x1", scheduler=in_c) for _ in range(2))
     other = batkube.run(workload=jobs, platform="3x1", scheduler=in_c, seed=5)
@@ -52,7 +52,7 @@ def test_a_scheduler_in_c_places_pods_at_the_second_and_the_same_way_each_time(i
     assert list(other.pods["node"]) != list(first.pods["node"])
 
 
-def test_the_official_python_client_works_on_the_virtual_clock_and_the_same_way_each_time(tmp_path: Path) -> None:
+def test_the_official_python_client_is_on_the_virtual_clock_and_repeatable(tmp_path: Path) -> None:
     pytest.importorskip("kubernetes")
     jobs = workload(tmp_path, 8, gap_s=3)
     scheduler = f"python:{PROGRAMS / 'random_scheduler.py'}"
@@ -66,8 +66,8 @@ def test_the_official_python_client_works_on_the_virtual_clock_and_the_same_way_
     ]
 
 
-def test_a_program_in_python_finds_the_modules_of_its_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The scheduler of the examples as a module on PYTHONPATH, and a program that only names it."""
+def test_a_program_in_python_finds_modules_on_pythonpath(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scheduler of the examples is a module on PYTHONPATH; the program only runs it."""
     pytest.importorskip("kubernetes")
     (tmp_path / "modules").mkdir()
     shutil.copy(PROGRAMS / "random_scheduler.py", tmp_path / "modules" / "mine.py")
@@ -79,7 +79,7 @@ def test_a_program_in_python_finds_the_modules_of_its_user(tmp_path: Path, monke
     assert set(run.jobs["starting_time"]) == {0.0}
 
 
-def test_a_program_has_a_folder_for_temporary_files_as_long_as_it_runs(tmp_path: Path) -> None:
+def test_the_folder_for_temporary_files_of_a_program_is_deleted_when_it_ends(tmp_path: Path) -> None:
     pytest.importorskip("kubernetes")
     program = tmp_path / "program.py"
     program.write_text(
@@ -107,7 +107,7 @@ sys.exit("seen")
 
 
 @pytest.mark.parametrize("clock", ["python", "preload"])
-def test_a_program_knows_its_folders_by_the_same_paths_in_every_run(clock: str, tmp_path: Path) -> None:
+def test_a_program_sees_the_same_paths_in_every_run(clock: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(WHERE)
     command = "[./mine.py, '{folder}']" if clock == "python" else f"[{sys.executable}, ./mine.py, '{{folder}}']"
     catalogue = tmp_path / "schedulers.yaml"
@@ -127,7 +127,7 @@ def test_a_program_knows_its_folders_by_the_same_paths_in_every_run(clock: str, 
 
 
 @pytest.mark.skipif(not (shutil.which("jq") and shutil.which("curl")), reason="needs bash, curl and jq")
-def test_a_scheduler_in_bash_places_twenty_pods_and_the_same_way_each_time(tmp_path: Path) -> None:
+def test_a_scheduler_in_bash_places_twenty_pods_and_is_repeatable(tmp_path: Path) -> None:
     jobs = workload(tmp_path, 20)
     scheduler = f"preload:{PROGRAMS / 'bash_scheduler.sh'}"
     first, second = (batkube.run(workload=jobs, platform="20x1", scheduler=scheduler) for _ in range(2))
@@ -137,13 +137,13 @@ def test_a_scheduler_in_bash_places_twenty_pods_and_the_same_way_each_time(tmp_p
     assert outputs(first) == outputs(second)
 
 
-def test_a_program_on_the_machines_clock_is_refused_where_time_is_virtual(tmp_path: Path) -> None:
+def test_a_program_on_the_real_clock_is_rejected_in_exact_mode(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="runs on the machine's clock"):
         batkube.run(workload=workload(tmp_path, 1), platform="1x1", scheduler="real:/bin/cat")
 
 
-def test_a_program_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"there is no program '\./nowhere'"):
+def test_a_missing_program_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"the executable '\./nowhere' does not exist"):
         batkube.run(workload=workload(tmp_path, 1), platform="1x1", scheduler="preload:./nowhere")
 
 
@@ -176,8 +176,8 @@ while True:
 
 
 @pytest.mark.parametrize("kind", ["preload", "python"])
-def test_a_program_that_believes_it_is_in_a_pod_finds_the_api(kind: str, tmp_path: Path) -> None:
-    """Led there by the library, or by file systems of its own."""
+def test_an_in_cluster_program_finds_its_service_account_and_the_api(kind: str, tmp_path: Path) -> None:
+    """Files of the service account are redirected by the preload library, or are in a mount namespace."""
     (tmp_path / "mine.py").write_text(IN_A_POD)
     command = f"[{sys.executable}, ./mine.py]" if kind == "preload" else "[./mine.py]"
     file = tmp_path / "schedulers.yaml"
@@ -196,7 +196,7 @@ def test_a_program_that_believes_it_is_in_a_pod_finds_the_api(kind: str, tmp_pat
     assert not Path("/var/run/secrets/kubernetes.io").exists()
 
 
-def test_a_program_finds_folders_at_the_places_where_its_container_would_have_them(tmp_path: Path) -> None:
+def test_a_program_finds_its_mounts_at_their_paths_in_the_container(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "import os, sys\n"
         "print(sorted(os.listdir('/etc/mine/certs')), os.path.exists('/etc/passwd'), flush=True)\n"
@@ -224,7 +224,7 @@ def test_a_program_finds_folders_at_the_places_where_its_container_would_have_th
     ]
 
 
-def test_a_port_that_a_program_expects_and_somebody_has_is_told(tmp_path: Path) -> None:
+def test_a_proxy_port_in_use_is_an_input_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         entry = f"{{about: mine, scheduler-name: x, command: [/bin/cat], clock: preload, proxy-port: {port}}}"
@@ -235,7 +235,7 @@ def test_a_port_that_a_program_expects_and_somebody_has_is_told(tmp_path: Path) 
             )
 
 
-def test_what_keeps_real_time_is_told(tmp_path: Path) -> None:
+def test_calls_that_stay_on_real_time_are_noted(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("import signal, time\nsignal.alarm(3600)\ntime.sleep(10**6)\n")
     with pytest.raises(RunFailed):
@@ -250,7 +250,7 @@ def test_what_keeps_real_time_is_told(tmp_path: Path) -> None:
     assert "alarm and setitimer" in str(note)
 
 
-def test_a_statically_linked_program_is_told_that_it_cannot_have_the_clock(tmp_path: Path) -> None:
+def test_a_statically_linked_program_is_rejected(tmp_path: Path) -> None:
     source, program = tmp_path / "static.c", tmp_path / "static"
     source.write_text("#include <unistd.h>\nint main(void) { pause(); }\n")
     if subprocess.run(["cc", "-static", "-o", str(program), str(source)], capture_output=True, check=False).returncode:

@@ -1,4 +1,4 @@
-"""Nodes that programs create and delete during a run: machines like those of the platform, in every file."""
+"""Nodes that programs create and delete during a run are machines in every output file."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_node_that_a_program_creates_is_a_machine_until_it_is_deleted(
     first.gantt()
 
 
-def test_the_pods_of_a_node_that_a_program_deletes_are_lost_and_run_elsewhere(
+def test_jobs_of_a_deleted_node_lose_their_work_and_run_elsewhere(
     simulate: Simulate, kube_scheduler: str, tmp_path: Path
 ) -> None:
     pytest.importorskip("kubernetes")
@@ -122,7 +122,7 @@ def test_the_pods_of_a_node_that_a_program_deletes_are_lost_and_run_elsewhere(
 def test_a_node_without_a_status_gets_one_from_its_kubelet(
     simulate: Simulate, kube_scheduler: str, tmp_path: Path
 ) -> None:
-    """Jobs take whole machines here, which each kubelet offers."""
+    """Jobs take whole machines here, which every kubelet offers."""
     pytest.importorskip("kubernetes")
     attached = _autoscaler(tmp_path, ("plain", {}, 10, None))
     jobs = [_job("a", 0, 50, cpu=None), _job("b", 5, 20, cpu=None)]
@@ -183,10 +183,10 @@ while True:
 
 
 @pytest.mark.parametrize("way", ["python", "own entry"])
-def test_a_scheduler_that_creates_nodes_itself_may_have_jobs_larger_than_the_platform(
+def test_jobs_may_be_larger_than_the_platform_if_the_scheduler_creates_nodes(
     simulate: Simulate, tmp_path: Path, way: str
 ) -> None:
-    """The node names no number of pods, so its kubelet reports the usual one."""
+    """The node has no number of pods, so its kubelet reports the default."""
     pytest.importorskip("kubernetes")
     (tmp_path / "mine.py").write_text(AUTOSCALING_SCHEDULER)
     catalogue = tmp_path / "schedulers.yaml"
@@ -215,7 +215,7 @@ def test_a_node_that_is_created_not_ready_becomes_ready_through_its_kubelet(
     assert run.jobs.loc[1, "starting_time"] == pytest.approx(10, abs=0.1)
 
 
-def test_a_job_larger_than_the_platform_is_refused_unless_a_program_may_add_nodes(
+def test_a_job_larger_than_the_platform_is_rejected_unless_a_program_may_add_nodes(
     simulate: Simulate, kube_scheduler: str, tmp_path: Path
 ) -> None:
     pytest.importorskip("kubernetes")
@@ -231,15 +231,22 @@ def test_a_job_larger_than_the_platform_is_refused_unless_a_program_may_add_node
     assert (note["example"], note["count"]) == ("job w0!large", 1)
 
 
-def test_a_program_given_by_its_path_may_add_nodes(simulate: Simulate, wayward: str) -> None:
+def test_a_scheduler_of_unknown_origin_may_add_nodes(simulate: Simulate, faulty_scheduler: str) -> None:
     jobs = [_job("a", 0, 10), _job("large", 5, 10, cpu=2)]
 
     with pytest.raises(RunFailed, match="left 2 of 2 jobs without an outcome"):
-        simulate(jobs, PROFILES, platform="1x1", scheduler=wayward, scheduler_args={"way": "idles"}, patience="1m")
+        simulate(
+            jobs,
+            PROFILES,
+            platform="1x1",
+            scheduler=faulty_scheduler,
+            scheduler_args={"way": "idles"},
+            patience="1m",
+        )
 
 
-def test_programs_of_our_catalogue_add_no_nodes(simulate: Simulate, kube_scheduler: str) -> None:
-    """Given by its name, or by the path at which it was built."""
+def test_schedulers_of_our_catalogue_do_not_add_nodes(simulate: Simulate, kube_scheduler: str) -> None:
+    """A scheduler of the catalogue is recognised by its name and by the path of its build."""
     for scheduler in ("kube-scheduler@1.34.4", kube_scheduler):
         with pytest.raises(InputError, match="can never run: it requests a pod with cpu 2"):
             simulate([_job("large", 5, 10, cpu=2)], PROFILES, platform="1x1", scheduler=scheduler)

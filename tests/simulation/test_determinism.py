@@ -1,4 +1,4 @@
-"""Two runs of one scenario give the same bytes."""
+"""Two runs of one scenario are identical to the byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices that pods claim (dynamic resource allocation), with the real kube-scheduler, which chooses them."""
+"""Dynamic resource allocation: devices that pods claim, chosen by the real kube-scheduler."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def notes(run: batkube.Run) -> str:
     return " ".join(note["message"] for note in json.loads((run.path / "fidelity.json").read_text()))
 
 
-def test_pods_wait_for_devices_and_go_where_they_are(tmp_path: Path, kube_scheduler: str) -> None:
+def test_pods_wait_for_devices_and_are_placed_on_their_nodes(tmp_path: Path, kube_scheduler: str) -> None:
     run = scheduled(kube_scheduler, tmp_path / "out")
     pods = {job: rows.sort_values("started") for job, rows in run.pods.groupby("job_id")}
 
@@ -39,7 +39,7 @@ def test_pods_wait_for_devices_and_go_where_they_are(tmp_path: Path, kube_schedu
     assert not notes(run), "all of it is as on a cluster"
 
 
-def test_who_held_which_device_is_told(tmp_path: Path, kube_scheduler: str) -> None:
+def test_devices_csv_records_which_pods_held_each_device(tmp_path: Path, kube_scheduler: str) -> None:
     run = scheduled(kube_scheduler, tmp_path / "out")
     uses = run.devices
     held = run.pods.set_index("pod")
@@ -56,13 +56,13 @@ def test_who_held_which_device_is_told(tmp_path: Path, kube_scheduler: str) -> N
         assert (rows["freed"].to_numpy()[:-1] <= rows["allocated"].to_numpy()[1:]).all(), "one claim at a time"
 
 
-def test_two_runs_are_the_same_to_the_byte(tmp_path: Path, kube_scheduler: str) -> None:
+def test_two_runs_are_identical_to_the_byte(tmp_path: Path, kube_scheduler: str) -> None:
     runs = [scheduled(kube_scheduler, tmp_path / name) for name in ("one", "the other")]
     one, other = ([(run.path / name).read_bytes() for name in OUTPUTS] for run in runs)
     assert one == other
 
 
-def test_a_policy_knows_nothing_of_devices_which_is_noted(tmp_path: Path) -> None:
+def test_device_claims_are_noted_under_a_policy(tmp_path: Path) -> None:
     run = batkube.run(workload=OBJECTS, platform="3x16,128Gi", scheduler="policy:fcfs", out=tmp_path / "out")
     assert "claims devices that are not allocated" in notes(run)
     assert not (run.path / "devices.csv").exists()

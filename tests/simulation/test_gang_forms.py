@@ -1,4 +1,4 @@
-"""Jobs of a workload with schedulers that know gangs, each in the scheduler's own words."""
+"""Trace jobs under gang schedulers, each submitted in the form that the scheduler supports."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(scheduler: str, form: str, folder: Path, **more: object) -> tuple[RunRec
 
 
 @pytest.mark.parametrize(("scheduler", "form"), FORMS)
-def test_jobs_are_placed_whole_and_leave_nothing_behind(scheduler: str, form: str, tmp_path: Path) -> None:
+def test_gangs_are_placed_whole_and_leave_no_objects_behind(scheduler: str, form: str, tmp_path: Path) -> None:
     record, results = run(scheduler, form, tmp_path)
 
     jobs = results.jobs.set_index("job_id")

@@ -1,7 +1,6 @@
-"""Schedulers that know gangs, real ones of the catalogue, started with all that belongs to them.
+"""Real gang schedulers of the catalogue, started with their companions.
 
-Gangs are given as anybody would on a cluster: a PodGroup, and pods that name it. What a run did is checked from its
-files alone.
+Gangs are as on a cluster: a PodGroup, and pods that name it. Runs are checked from their output files alone.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ def gang(scheduler: str, name: str, size: int, *, seconds: int, submit: int = 0)
 
 
 def job(name: str, size: int, *, seconds: int, submit: int) -> dict[str, Any]:
-    """Return a Job of so many pods at once, as Kueue's webhook would leave it."""
+    """Return a Job of that many parallel pods, as Kueue's webhook leaves it."""
     container = {"name": "main", "image": "work", "resources": {"requests": {"cpu": "1"}}}
     template = {
         "metadata": {"annotations": {"batkube.io/duration": f"{seconds}s"}},
@@ -99,7 +98,7 @@ def job(name: str, size: int, *, seconds: int, submit: int) -> dict[str, Any]:
 
 
 def run(scheduler: str, gangs: list[list[dict[str, Any]]], platform: str, until: str, folder: Path) -> batkube.Run:
-    """Run gangs, and return what came of them; those that could not start are part of it."""
+    """Run gangs. Gangs that could not start are included."""
     workload = folder / "gangs.yaml"
     workload.write_text(yaml.safe_dump_all([manifest for one in gangs for manifest in one]))
     return batkube.run(
@@ -108,16 +107,14 @@ def run(scheduler: str, gangs: list[list[dict[str, Any]]], platform: str, until:
 
 
 def bound_members(pods: pd.DataFrame) -> dict[str, int]:
-    """Return how many pods of each gang were ever bound."""
+    """Return how many pods of each gang were bound at any time."""
     counts: dict[str, int] = defaultdict(int)
     for pod, is_bound in zip(pods["pod"], pods["scheduled"].notna(), strict=True):
         counts[pod.partition("-")[0]] += is_bound
     return dict(counts)
 
 
-def test_a_gang_that_fits_is_bound_whole_and_one_that_does_not_is_never_bound_in_part(
-    scheduler: str, tmp_path: Path
-) -> None:
+def test_no_gang_is_bound_in_part(scheduler: str, tmp_path: Path) -> None:
     gangs = [gang(scheduler, "six", 6, seconds=20), gang(scheduler, "twenty", 20, seconds=20, submit=5)]
 
     pods = run(scheduler, gangs, "4x2,8Gi", "30s", tmp_path).pods
@@ -128,7 +125,7 @@ def test_a_gang_that_fits_is_bound_whole_and_one_that_does_not_is_never_bound_in
     assert six["scheduled"].max() < 3
 
 
-def test_a_queue_of_gangs_finishes_whole_with_no_node_beyond_its_cpus_and_twice_the_same(
+def test_a_queue_of_gangs_completes_without_over_allocation_and_two_runs_are_identical(
     scheduler: str, tmp_path: Path
 ) -> None:
     sizes = {"a": (6, 10, 0), "b": (5, 20, 1), "c": (8, 10, 2), "d": (3, 15, 2), "e": (7, 10, 8), "f": (2, 5, 9)}
@@ -146,12 +143,12 @@ def test_a_queue_of_gangs_finishes_whole_with_no_node_beyond_its_cpus_and_twice_
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """Return the files of a run that the next one must write again, to the byte."""
+    """Return the output files that a second run must reproduce to the byte."""
     return {name: (folder / "out" / name).read_bytes() for name in FILES}
 
 
 def most_at_once(pods: pd.DataFrame) -> int:
-    """Return how many pods, of one cpu each, were at most on one node at the same time."""
+    """Return the highest number of pods that were on one node at the same time."""
     most = 0
     for _, here in pods.groupby("node"):
         steps = [(time, 1) for time in here["started"]] + [(time, -1) for time in here["finished"]]
@@ -162,7 +159,7 @@ def most_at_once(pods: pd.DataFrame) -> int:
     return most
 
 
-def test_what_belongs_to_a_scheduler_is_started_beside_it_and_ends_the_run_if_it_ends(tmp_path: Path) -> None:
+def test_the_end_of_a_companion_ends_the_run(tmp_path: Path) -> None:
     opt_in.require_built(*SCHEDULERS["volcano@1.10.0"])
     wrong = tmp_path / "config" / "batkube" / "schedulers.yaml"
     wrong.parent.mkdir(parents=True)
@@ -178,8 +175,8 @@ def test_what_belongs_to_a_scheduler_is_started_beside_it_and_ends_the_run_if_it
     assert "unknown flag: --no-such-flag" in str(told.value)
 
 
-def test_the_queue_of_gangs_that_never_ended_under_coscheduling_ends(tmp_path: Path) -> None:
-    """Forty pods of one cpu, in gangs of five, on 16 cpus."""
+def test_a_queue_that_deadlocked_under_coscheduling_completes(tmp_path: Path) -> None:
+    """40 pods of one cpu, in gangs of five, on 16 cpus."""
     opt_in.require_built("scheduler-plugins@0.30.6")
     gangs = [gang("scheduler-plugins", f"g{number}", 5, seconds=20) for number in range(8)]
 

@@ -1,4 +1,4 @@
-"""What a PodGroup says beyond its size, with real schedulers: fewer pods that must start together, and resources."""
+"""PodGroups with a minimum number of members or minimum resources, under real schedulers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GROUPED = ["volcano@1.10.0", "kube-batch@0.5.0", "scheduler-plugins@0.30.6"]
 
 
 def run(folder: Path, scheduler: str, *jobs: dict[str, Any]) -> batkube.Run:
-    """Run jobs of one cpu a pod on four nodes of two."""
+    """Run jobs whose pods have one cpu on four nodes with two cpus each."""
     opt_in.require_built(*SCHEDULERS[scheduler])
     lengths = {job["profile"] for job in jobs}
     profiles = {length: {"type": "delay", "delay": int(length), "cpu": 1} for length in sorted(lengths)}
@@ -31,12 +31,12 @@ def job(name: str, submit: int, size: int, length: int, **more: object) -> dict[
 
 
 def bound(pods: pd.DataFrame, name: str) -> list[float]:
-    """Return when the pods of a job got their nodes, in order."""
+    """Return when the pods of a job were bound, in order."""
     return sorted(pods[pods["job_id"] == name]["scheduled"])
 
 
 @pytest.mark.parametrize("scheduler", GROUPED)
-def test_so_many_pods_as_a_gang_needs_start_together_and_the_rest_when_there_is_room(
+def test_the_minimum_members_start_together_and_the_others_when_there_is_capacity(
     scheduler: str, tmp_path: Path
 ) -> None:
     first, second = job("first", 0, 4, 30), job("second", 5, 8, 10)
@@ -53,8 +53,8 @@ def test_so_many_pods_as_a_gang_needs_start_together_and_the_rest_when_there_is_
     assert most_at_once(elastic.pods) == 2
 
 
-def test_volcano_lets_a_gang_into_its_queue_when_what_it_asks_for_is_there(tmp_path: Path) -> None:
-    """And one that says nothing of it at once (pkg/scheduler/actions/enqueue)."""
+def test_volcano_enqueues_a_gang_when_its_minimum_resources_are_available(tmp_path: Path) -> None:
+    """A gang without minimum resources is enqueued at once (pkg/scheduler/actions/enqueue)."""
     jobs = [job("first", 0, 8, 40), job("second", 5, 4, 10, min_resources=True), job("third", 5, 4, 10)]
 
     told = run(tmp_path, "volcano@1.10.0", *jobs).jobs.set_index("job_id")
@@ -65,7 +65,7 @@ def test_volcano_lets_a_gang_into_its_queue_when_what_it_asks_for_is_there(tmp_p
 
 
 @pytest.mark.parametrize("scheduler", GROUPED)
-def test_gangs_that_ask_for_resources_run_whole(scheduler: str, tmp_path: Path) -> None:
+def test_gangs_with_minimum_resources_complete(scheduler: str, tmp_path: Path) -> None:
     jobs = [job(f"g{number}", number, 1 + number % 6, 8, min_resources=True) for number in range(12)]
 
     told = run(tmp_path, scheduler, *jobs)

@@ -1,4 +1,4 @@
-"""Jobs of many pods with kube-scheduler 1.34.4, which knows nothing of them: in several forms, and in a deadlock."""
+"""Jobs of several pods with kube-scheduler 1.34.4, which does not support gangs: several forms, and deadlocks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def journal(run: Results, event: str) -> list[dict[str, object]]:
 
 
 def check_pods(pods: pd.DataFrame, cpus: int, cpu_per_pod: float = 1.0) -> None:
-    """See from pods.csv alone that no node ever held more than it has, and that no part of a gang went ahead."""
+    """Check from pods.csv alone that no node was over-allocated, and that the pods of each gang end together."""
     for _, rows in pods.groupby("node"):
         ends = [(end, 0, -cpu_per_pod) for end in rows["finished"]]
         used = 0.0
@@ -51,10 +51,10 @@ def deadlocked(simulate: Simulate, kube_scheduler: str, out: Path, **options: ob
 
 
 @pytest.mark.headline
-def test_half_started_gangs_that_wait_for_one_another_are_named_at_once(
+def test_a_deadlock_of_gangs_ends_the_run_at_once_with_jobs_and_nodes(
     simulate: Simulate, kube_scheduler: str, tmp_path: Path
 ) -> None:
-    """All 40 pods arrive at once, so the scheduler's heap decides which gangs get nodes."""
+    """All 40 pods arrive at once, so the order of the scheduler's heap decides which gangs get nodes."""
     message, run = deadlocked(simulate, kube_scheduler, tmp_path / "stuck")
 
     held = run.pods[run.pods["node"] != ""]
@@ -71,7 +71,7 @@ def test_half_started_gangs_that_wait_for_one_another_are_named_at_once(
     assert (note["count"], note["example"]) == (stuck, message.partition("\n")[0])
 
 
-def test_pods_that_wait_for_others_are_told_as_such(simulate: Simulate, kube_scheduler: str, tmp_path: Path) -> None:
+def test_pods_of_a_deadlock_have_a_reason_in_pods_csv(simulate: Simulate, kube_scheduler: str, tmp_path: Path) -> None:
     _, run = deadlocked(simulate, kube_scheduler, tmp_path / "stuck")
 
     waiting = run.pods[run.pods["phase"] == "Running"]
@@ -80,7 +80,7 @@ def test_pods_that_wait_for_others_are_told_as_such(simulate: Simulate, kube_sch
     assert len(run.pods) == 40
 
 
-def test_a_run_goes_on_in_a_deadlock_if_told_to(simulate: Simulate, kube_scheduler: str, tmp_path: Path) -> None:
+def test_under_on_deadlock_wait_a_run_continues(simulate: Simulate, kube_scheduler: str, tmp_path: Path) -> None:
     message, run = deadlocked(simulate, kube_scheduler, tmp_path / "stuck", on_deadlock="wait", patience="20m")
 
     assert "left 4 of 4 jobs without an outcome" in message
@@ -88,7 +88,7 @@ def test_a_run_goes_on_in_a_deadlock_if_told_to(simulate: Simulate, kube_schedul
     assert run.schedule["nb_jobs_deadlocked"] == run.pods[run.pods["node"] != ""]["job_id"].nunique()
 
 
-def test_a_half_started_gang_that_will_get_the_rest_is_no_deadlock(simulate: Simulate, kube_scheduler: str) -> None:
+def test_a_gang_that_waits_for_a_running_one_is_not_a_deadlock(simulate: Simulate, kube_scheduler: str) -> None:
     run = simulate(
         [gang("first", 12), gang("second", 10, 1)], TEN_SECONDS, platform=EIGHT_OF_TWO, scheduler=kube_scheduler
     )
@@ -150,7 +150,7 @@ def test_indexed_jobs_run_as_jobs_of_many_pods(simulate: Simulate, kube_schedule
     check_pods(run.pods, cpus=2)
 
 
-def test_an_evicted_indexed_job_starts_over_with_new_pods(simulate: Simulate, kube_scheduler: str) -> None:
+def test_an_evicted_indexed_job_restarts_with_new_pods(simulate: Simulate, kube_scheduler: str) -> None:
     jobs = [gang("low", 4), gang("high", 1, 4, priority=9)]
 
     run = simulate(jobs, TEN_SECONDS, platform="4x1,8Gi", scheduler=kube_scheduler, submit_as="indexed-job")
@@ -164,7 +164,7 @@ def test_an_evicted_indexed_job_starts_over_with_new_pods(simulate: Simulate, ku
     check_pods(run.pods, cpus=1)
 
 
-def test_an_evicted_indexed_job_fails_if_told_to(simulate: Simulate, kube_scheduler: str) -> None:
+def test_an_evicted_indexed_job_fails_under_on_eviction_fail(simulate: Simulate, kube_scheduler: str) -> None:
     jobs = [gang("low", 4), gang("high", 1, 4, priority=9)]
 
     run = simulate(
@@ -183,7 +183,7 @@ def test_an_evicted_indexed_job_fails_if_told_to(simulate: Simulate, kube_schedu
 
 
 @pytest.mark.parametrize("down_s", [200, 1000])
-def test_an_indexed_job_whose_node_fails_starts_over(simulate: Simulate, kube_scheduler: str, down_s: int) -> None:
+def test_an_indexed_job_restarts_after_a_node_failure(simulate: Simulate, kube_scheduler: str, down_s: int) -> None:
     # After 200 s the node is back and says that its pod has failed; else that is evicted after about 340 s.
     run = simulate(
         [gang("a", 3)],
@@ -201,7 +201,7 @@ def test_an_indexed_job_whose_node_fails_starts_over(simulate: Simulate, kube_sc
     check_pods(run.pods, cpus=1)
 
 
-def test_a_gang_that_is_evicted_keeps_its_pod_group_and_is_queued_again(
+def test_an_evicted_gang_keeps_its_pod_group_and_is_resubmitted(
     simulate: Simulate, kube_scheduler: str, tmp_path: Path
 ) -> None:
     # kube-scheduler takes no notice of PodGroups, so anybody's definition of them will do.
@@ -246,7 +246,7 @@ def test_a_gang_that_is_evicted_keeps_its_pod_group_and_is_queued_again(
     check_pods(run.pods, cpus=1)
 
 
-def test_two_runs_of_indexed_jobs_are_the_same(simulate: Simulate, kube_scheduler: str, tmp_path: Path) -> None:
+def test_two_runs_of_indexed_jobs_are_identical(simulate: Simulate, kube_scheduler: str, tmp_path: Path) -> None:
     runs: Sequence[batkube.Run] = [
         simulate(
             [gang("a", 6), gang("b", 8, 1), gang("c", 4, 2)],

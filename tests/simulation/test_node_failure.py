@@ -1,11 +1,11 @@
-"""A node fails and comes back: every instant as Kubernetes' defaults put it, with our controllers and the real ones.
+"""A node fails and returns: instants of all reactions with Kubernetes' defaults, under our controllers and real ones.
 
-A kubelet renews its lease every 10 s; the monitor looks every 5 s, from 0.1 s after it was started, and has had enough
-after more than 50 s; whether a node gets the taint that evicts is asked every 0.1 s; pods tolerate it for 300 s.
+A kubelet renews its lease every 10 s. The node monitor checks every 5 s, from 0.1 s after its start, and marks a node
+as unknown after more than 50 s without renewal. Nodes are tainted with NoExecute at the next multiple of 0.1 s, and
+pods tolerate that taint for 300 s.
 
-The instants below are those at which kube-controller-manager 1.34.4 on the virtual clock, where reacting takes no time,
-does it all to the letter. Ours work out when it would look, and react a millisecond after they heard of something: a
-few milliseconds are all that the two may be apart.
+The instants below are those of kube-controller-manager 1.34.4 on the virtual clock, where reactions take no time. Our
+controllers react after a millisecond, so the two may be a few milliseconds apart.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ spec: {{{_CONTAINERS}}}
 
 
 class Sight(NamedTuple):
-    """What was seen of a pod at an instant."""
+    """The state of a pod at an instant."""
 
     at: float
     node: str
@@ -85,7 +85,7 @@ class Sight(NamedTuple):
 
 
 class Story:
-    """A run of which every change to nodes and pods is told."""
+    """A run that records every change of nodes and pods."""
 
     def __init__(
         self, folder: Path, controllers: str, events: str, platform: str = "2x4,16Gi", until: str = "1500"
@@ -128,7 +128,7 @@ class Story:
             self._names = getattr(self, "_names", {}) | {pod["metadata"]["uid"]: pod["metadata"]["name"]}
 
     def of(self, prefix: str) -> list[list[Sight]]:
-        """Return the stories of the pods whose names begin so, in the order in which they were made."""
+        """Return the histories of the pods whose names have a prefix, in the order of their creation."""
         return [sights for uid, sights in self.pods.items() if self._names[uid].startswith(prefix)]
 
 
@@ -151,42 +151,42 @@ def _sight(pod: KubeObject, now: Instant, is_gone: bool) -> Sight:
 
 
 def first(sights: list[Sight], **wanted: object) -> float:
-    """Return when a pod was first seen as it is wanted."""
+    """Return the first instant at which a pod had the given state."""
     return next(one.at for one in sights if all(getattr(one, name) == value for name, value in wanted.items()))
 
 
 def about(at: float) -> object:
-    """Return what is equal to an instant, or to one a few reactions later."""
+    """Return a value that equals an instant or one a few reactions later."""
     return pytest.approx(at, abs=REACTIONS)
 
 
 def instants(history: Sequence[tuple[float, object]]) -> list[tuple[object, object]]:
-    """Return a history to compare another with, whose instants may be a few reactions apart."""
+    """Return a history for comparisons in which instants may be a few reactions apart."""
     return [(about(at), value) for at, value in history]
 
 
 @pytest.fixture(scope="module", params=[OURS, REAL])
 def long_failure(
-    request: pytest.FixtureRequest, kept_program: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, built_program: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Story:
-    """All pods are on node-0, for node-1 is cordoned at first; node-0 fails at 1000 s and is back at 3000 s."""
+    """All pods are on node-0, because node-1 is cordoned at first; node-0 fails at 1000 s and returns at 3000 s."""
     events = "- {at: 0, cordon: node-1, for: 500}\n- {at: 1000, fail: node-0, for: 2000}\n"
-    return Story(tmp_path_factory.mktemp("long"), at_work(request.param, kept_program), events, until="5000")
+    return Story(tmp_path_factory.mktemp("long"), at_work(request.param, built_program), events, until="5000")
 
 
-def at_work(controllers: str, kept_program: Callable[[str], str]) -> str:
-    """Return the controllers, if they are ours or built."""
-    return controllers if controllers == OURS else kept_program(controllers)
+def at_work(controllers: str, built_program: Callable[[str], str]) -> str:
+    """Return the controllers; skip the test if they are real ones that are not built."""
+    return controllers if controllers == OURS else built_program(controllers)
 
 
-def test_a_node_is_unknown_after_the_grace_period_and_ready_as_soon_as_it_is_back(long_failure: Story) -> None:
+def test_a_node_is_unknown_after_the_grace_period_and_ready_when_it_returns(long_failure: Story) -> None:
     # The last renewal was at 990 s, seen at 990.1 s; the look at 1040.1 s is not later than 50 s after, the next is.
     _, *changes = long_failure.readiness["node-0"]
     assert changes == instants([(1045.1, "Unknown"), (3000, "True")])
     assert [status for _, status in long_failure.readiness["node-1"]] == ["True"]
 
 
-def test_an_unreachable_node_is_tainted_at_once_and_freed_of_the_taint_that_evicts_at_the_next_look(
+def test_an_unreachable_node_has_both_taints_until_it_returns(
     long_failure: Story,
 ) -> None:
     no_schedule, no_execute = "unreachable:NoSchedule", "unreachable:NoExecute"
@@ -202,9 +202,7 @@ def test_an_unreachable_node_is_tainted_at_once_and_freed_of_the_taint_that_evic
 
 
 @pytest.mark.parametrize("name", ["web", "work", "db", "bare"])
-def test_pods_are_not_ready_then_evicted_after_their_tolerations_and_gone_when_the_node_is_back(
-    long_failure: Story, name: str
-) -> None:
+def test_pods_of_a_failed_node_are_evicted_and_are_deleted_when_it_returns(long_failure: Story, name: str) -> None:
     lost = long_failure.of(name)[0]
     assert {one.node for one in lost if one.at > 1} == {"node-0"}
     assert first(lost, is_ready=False, phase="Running") == about(1045.1)
@@ -213,7 +211,7 @@ def test_pods_are_not_ready_then_evicted_after_their_tolerations_and_gone_when_t
     assert all(one.phase == "Running" for one in lost if one.at > 1), "nobody is there to say anything else"
 
 
-def test_a_deployment_has_a_new_pod_elsewhere_as_soon_as_its_is_evicted_and_a_job_a_second_later(
+def test_a_deployment_replaces_an_evicted_pod_at_once_and_a_job_a_second_later(
     long_failure: Story,
 ) -> None:
     # The Job controller looks a second after a pod has changed, and finds it deleted: job_controller's
@@ -225,7 +223,7 @@ def test_a_deployment_has_a_new_pod_elsewhere_as_soon_as_its_is_evicted_and_a_jo
     assert first(long_failure.of("work")[1], phase="Succeeded") == about(1346.2 + 3600)
 
 
-def test_a_stateful_set_waits_until_its_pod_is_really_gone_and_a_bare_pod_is_never_replaced(
+def test_a_stateful_set_replaces_a_pod_after_its_deletion_and_a_bare_pod_is_not_replaced(
     long_failure: Story,
 ) -> None:
     _, new = long_failure.of("db")
@@ -234,11 +232,11 @@ def test_a_stateful_set_waits_until_its_pod_is_really_gone_and_a_bare_pod_is_nev
 
 
 @both
-def test_a_failure_shorter_than_the_grace_period_is_noticed_by_nobody_but_the_pods(
-    controllers: str, kept_program: Callable[[str], str], tmp_path: Path
+def test_a_failure_shorter_than_the_grace_period_only_restarts_pods(
+    controllers: str, built_program: Callable[[str], str], tmp_path: Path
 ) -> None:
     events = "- {at: 0, cordon: node-1, for: 500}\n- {at: 1000, fail: node-0, for: 30}\n"
-    story = Story(tmp_path, at_work(controllers, kept_program), events)
+    story = Story(tmp_path, at_work(controllers, built_program), events)
 
     assert [status for _, status in story.readiness["node-0"]] == ["True"]
     for name in ("web", "db", "bare"):
@@ -251,11 +249,11 @@ def test_a_failure_shorter_than_the_grace_period_is_noticed_by_nobody_but_the_po
 
 
 @both
-def test_the_pods_of_a_node_that_was_taken_away_are_given_up_by_the_collector_of_lost_pods(
-    controllers: str, kept_program: Callable[[str], str], tmp_path: Path
+def test_pods_of_a_removed_node_are_garbage_collected(
+    controllers: str, built_program: Callable[[str], str], tmp_path: Path
 ) -> None:
     events = "- {at: 0, cordon: node-1, for: 500}\n- {at: 1010, remove: node-0}\n"
-    story = Story(tmp_path, at_work(controllers, kept_program), events)
+    story = Story(tmp_path, at_work(controllers, built_program), events)
 
     # It looks every 20 s: at 1020.1 s it finds them lost, and at the look 40 s later gives them up. In the real one
     # that look and the end of the 40 s are due at the same instant, and which is first depends on what else is at work:
@@ -270,11 +268,11 @@ def test_the_pods_of_a_node_that_was_taken_away_are_given_up_by_the_collector_of
 
 
 @both
-def test_of_two_nodes_that_fail_together_the_pods_of_one_have_ten_seconds_more(
-    controllers: str, kept_program: Callable[[str], str], tmp_path: Path
+def test_nodes_that_fail_together_are_evicted_ten_seconds_apart(
+    controllers: str, built_program: Callable[[str], str], tmp_path: Path
 ) -> None:
     events = "- {at: 1000, fail: [node-0, node-1]}\n"
-    story = Story(tmp_path, at_work(controllers, kept_program), events, platform="5x4,16Gi")
+    story = Story(tmp_path, at_work(controllers, built_program), events, platform="5x4,16Gi")
 
     evicting = [
         next(at for at, taints in story.taints[node] if "unreachable:NoExecute" in taints)
@@ -284,7 +282,7 @@ def test_of_two_nodes_that_fail_together_the_pods_of_one_have_ten_seconds_more(
 
 
 def evictions(story: Story, node: str) -> list[tuple[float, bool]]:
-    """Return when a node got a taint that evicts its pods, and when it lost that."""
+    """Return when a node got or lost a NoExecute taint."""
     history: list[tuple[float, bool]] = []
     for at, taints in story.taints[node]:
         _note(history, at, any(taint.endswith(":NoExecute") for taint in taints))
@@ -292,11 +290,11 @@ def evictions(story: Story, node: str) -> list[tuple[float, bool]]:
 
 
 @both
-def test_when_too_many_nodes_of_a_small_zone_are_lost_nobody_is_evicted_until_enough_are_back(
-    controllers: str, kept_program: Callable[[str], str], tmp_path: Path
+def test_evictions_stop_while_most_nodes_of_a_small_zone_have_failed(
+    controllers: str, built_program: Callable[[str], str], tmp_path: Path
 ) -> None:
     events = "- {at: 1000, fail: [node-0, node-1, node-2]}\n- {at: 1201, return: node-1}\n"
-    story = Story(tmp_path, at_work(controllers, kept_program), events, platform="5x4,16Gi")
+    story = Story(tmp_path, at_work(controllers, built_program), events, platform="5x4,16Gi")
 
     assert {node for node in story.taints if any(status == "Unknown" for _, status in story.readiness[node])} == {
         "node-0",
@@ -311,11 +309,11 @@ def test_when_too_many_nodes_of_a_small_zone_are_lost_nobody_is_evicted_until_en
 
 
 @both
-def test_when_all_nodes_are_lost_those_that_were_to_be_emptied_are_left_alone_too(
-    controllers: str, kept_program: Callable[[str], str], tmp_path: Path
+def test_evictions_are_cancelled_when_all_nodes_have_failed(
+    controllers: str, built_program: Callable[[str], str], tmp_path: Path
 ) -> None:
     events = "- {at: 1000, fail: node-0}\n- {at: 1100, fail: [node-1, node-2]}\n"
-    story = Story(tmp_path, at_work(controllers, kept_program), events, platform="3x4,16Gi")
+    story = Story(tmp_path, at_work(controllers, built_program), events, platform="3x4,16Gi")
 
     assert evictions(story, "node-0") == instants([(1045.2, True), (1145.1, False)])
     assert evictions(story, "node-1") == evictions(story, "node-2") == []
@@ -323,21 +321,21 @@ def test_when_all_nodes_are_lost_those_that_were_to_be_emptied_are_left_alone_to
 
 
 @both
-def test_a_failure_goes_the_same_way_every_time(
-    controllers: str, kept_program: Callable[[str], str], tmp_path: Path
+def test_two_runs_with_failures_are_identical(
+    controllers: str, built_program: Callable[[str], str], tmp_path: Path
 ) -> None:
     events = "- {at: 100, fail: node-0, for: 700}\n- {at: 900, drain: node-1, for: 100}\n"
     journals = []
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
-        story = Story(tmp_path / name, at_work(controllers, kept_program), events, until="1200")
+        story = Story(tmp_path / name, at_work(controllers, built_program), events, until="1200")
         story.simulation.world.journal.flush()
         journals.append(story.journal.getvalue())
     assert journals[0] == journals[1]
     assert b'"event":"drain"' in journals[0]
 
 
-def test_leases_keep_no_run_going_whose_work_is_stuck(kept_program: Callable[[str], str], tmp_path: Path) -> None:
+def test_lease_renewals_do_not_keep_a_stuck_run_alive(built_program: Callable[[str], str], tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(
         "apiVersion: batch/v1\nkind: Job\nmetadata: {name: stuck}\n"
         f"spec: {{template: {{spec: {{restartPolicy: Never, nodeSelector: {{no: such}}, {_CONTAINERS}}}}}}}\n",
@@ -347,7 +345,7 @@ def test_leases_keep_no_run_going_whose_work_is_stuck(kept_program: Callable[[st
         "workload": str(tmp_path / "job.yaml"),
         "platform": "2x4,16Gi",
         "scheduler": "kube-scheduler@1.34.4",
-        "controllers": kept_program(REAL),
+        "controllers": built_program(REAL),
         "events": [{"at": 100, "fail": "node-0", "for": 100}],
     }
     with pytest.raises(RunFailed, match="nothing more was due"):

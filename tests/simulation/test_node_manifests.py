@@ -1,4 +1,4 @@
-"""What a Node manifest says reaches the programs that read the simulated node, or is noted."""
+"""Fields of a Node manifest reach the programs that read the simulated node, or are noted."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def platform(tmp_path: Path) -> str:
 
 
 def check(node: dict[str, Any], *, is_served: bool) -> None:
-    """See that a node that a program read says what its manifest does."""
+    """Check that a node, as a program read it, has the fields of its manifest."""
     metadata, spec, status = node["metadata"], node["spec"], node["status"]
     assert metadata["annotations"].items() >= GIVEN["metadata"]["annotations"].items()
     assert metadata["labels"].items() >= GIVEN["metadata"]["labels"].items()
@@ -102,10 +102,10 @@ def check(node: dict[str, Any], *, is_served: bool) -> None:
 
 def check_notes(path: Path) -> None:
     messages = [note["message"] for note in json.loads(path.read_text()) if note["subject"] == "platform"]
-    assert [message.partition(" say in ")[2] for message in messages] == LEFT_OUT
+    assert [message.partition(": ")[2] for message in messages] == LEFT_OUT
 
 
-def test_a_program_in_a_run_reads_the_node_as_its_manifest_gives_it(
+def test_a_program_in_a_run_reads_the_node_as_in_its_manifest(
     simulate: Simulate, platform: str, tmp_path: Path
 ) -> None:
     (tmp_path / "printer.py").write_text(PRINTER)
@@ -120,7 +120,7 @@ def test_a_program_in_a_run_reads_the_node_as_its_manifest_gives_it(
     check_notes(run.path / "fidelity.json")
 
 
-def test_a_client_of_a_served_cluster_reads_the_node_as_its_manifest_gives_it(platform: str, tmp_path: Path) -> None:
+def test_a_client_of_a_served_cluster_reads_the_node_as_in_its_manifest(platform: str, tmp_path: Path) -> None:
     with served(tmp_path / "out", "--platform", platform, "--speed", "2") as cluster:
         node = ClusterConnection(cluster.kubeconfig).get("/api/v1/nodes/worker-0")
         check(node, is_served=True)
@@ -141,7 +141,7 @@ def test_a_cordoned_node_takes_no_jobs(simulate: Simulate, tmp_path: Path) -> No
 
 
 def sample(schema: Schema) -> Any:  # noqa: ANN401 - JSON
-    """Return a value of the shape of `schema`, with every field set."""
+    """Return a value of a schema with every field set."""
     values: dict[Shape, Any] = {Shape.STRING: "a", Shape.INTEGER: 3, Shape.BOOLEAN: True, Shape.ANY: {"a": "b"}}
     values |= {Shape.QUANTITY: "3", Shape.TIME: "2024-05-01T10:00:00Z", Shape.MICRO_TIME: "2024-05-01T10:00:00.000000Z"}
     if schema.shape is Shape.STRUCT:
@@ -171,7 +171,7 @@ ASSIGNED = {
 
 
 def test_every_field_of_a_node_is_kept_or_noted(tmp_path: Path) -> None:
-    """Every field that Kubernetes' own description of a Node has, and some that it has not."""
+    """All fields of Kubernetes' schema of a Node, and some unknown ones."""
     manifest = sample(KindTable.builtin().definition_of("", "v1", "Node"))
     manifest |= {"apiVersion": "v1", "kind": "Node", "surplus": 1}
     manifest["spec"]["taints"][0]["effect"] = "PreferNoSchedule"
@@ -184,7 +184,7 @@ def test_every_field_of_a_node_is_kept_or_noted(tmp_path: Path) -> None:
     _, node = node_of(platform.machines[0], ResourceModel.REQUESTS, START)
 
     stored = set(paths(node))
-    noted = [note.message.partition(" say in ")[2] for note, _ in platform.notes]
+    noted = [note.message.partition(": ")[2] for note, _ in platform.notes]
     for name, value in paths(manifest):
         is_noted = any(name == field or name.startswith(f"{field}.") for field in noted)
         is_assigned = name in ASSIGNED or name.startswith("metadata.managedFields.")

@@ -1,4 +1,4 @@
-"""Laws that hold for every policy on every workload, checked from the output files alone."""
+"""Properties of every policy on every workload, checked from the output files alone."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def run(folder: Path, plan: list[dict[str, object]], policy: str, resources: str
 
 
 def peak_use(out: Path, plan: list[dict[str, object]], whole_machines: bool) -> dict[str, Decimal]:
-    """Return the most that each node ever held, from the times in pods.csv; ends come before starts."""
+    """Return the peak usage of each node, from the times in pods.csv; ends come before starts."""
     steps: dict[str, list[tuple[Decimal, int, Decimal]]] = defaultdict(list)
     for pod in read(out / "pods.csv"):
         share = Decimal(1) if whole_machines else Decimal(str(plan[int(pod["job_id"])]["cpu"]))
@@ -84,7 +84,7 @@ def peak_use(out: Path, plan: list[dict[str, object]], whole_machines: bool) -> 
 @settings(max_examples=15, deadline=None)
 @given(plan=jobs)
 @example(plan=TWO_OF_NO_LENGTH)
-def test_no_policy_over_allocates_starves_or_starts_early(
+def test_no_policy_over_allocates_starves_a_job_or_starts_it_early(
     policy: str, resources: str, plan: list[dict[str, object]]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -119,8 +119,8 @@ def test_fcfs_starts_jobs_in_the_order_of_their_submission(plan: list[dict[str, 
 
 @settings(max_examples=30, deadline=None)
 @given(plan=jobs)
-def test_backfilling_never_delays_the_first_job_that_has_to_wait(plan: list[dict[str, object]]) -> None:
-    """EASY's promise: with estimates that are kept, the head of the queue starts no later than under fcfs."""
+def test_backfilling_never_delays_the_first_waiting_job(plan: list[dict[str, object]]) -> None:
+    """EASY's guarantee: with exact estimates, the head of the queue starts no later than under fcfs."""
     for job in plan:
         job["walltime"] = None
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:

@@ -1,4 +1,4 @@
-"""Results do not depend on the file that a program's output is copied to, nor on how much a program prints."""
+"""Results do not depend on how much a program prints, nor on the file to which its output is copied."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ done
 def test_a_program_that_prints_ten_megabytes_at_a_time_stays_on_the_clock(
     simulate: Simulate, kube_scheduler: str, tmp_path: Path, language: str
 ) -> None:
-    """Whoever waits for room in a full pipe is asleep; were that taken for idle, time would go on to the next job."""
+    """A program that waits for space in a full pipe is asleep, but not idle: time must not advance."""
     if language == "python":
         (tmp_path / "chatty.py").write_text(IN_PYTHON)
         program = f"python:{tmp_path / 'chatty.py'}"
@@ -70,7 +70,7 @@ def test_the_last_lines_of_a_program_that_crashes_are_complete(simulate: Simulat
         )
 
 
-def test_a_log_file_that_is_cut_changes_no_result(kube_scheduler: str, tmp_path: Path) -> None:
+def test_a_truncated_log_file_does_not_change_results(kube_scheduler: str, tmp_path: Path) -> None:
     burst = published.WORKLOADS["burst"](tmp_path)
     arguments = {"workload": str(burst), "platform": published.SIXTEEN, "scheduler": kube_scheduler}
     whole = batkube.run(**arguments, resources="requests")

@@ -1,6 +1,6 @@
-"""The simulation against the published runs on k3s, with latencies calibrated on *burst* alone.
+"""The simulation compared with the published runs on k3s, with latencies calibrated on *burst* alone.
 
-docs/explanation/trust.md tells how the comparison is made and shows it for twenty seeds. Here it is one.
+docs/explanation/trust.md describes the comparison and has the results of twenty seeds. Here is one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def calibrated_on_burst(shared_data: Path) -> Calibration:
     return calibrate(recordings(shared_data, "burst"))
 
 
-def test_the_recorded_columns_tell_of_client_image_checks_and_the_node_of_the_cluster(
+def test_recorded_columns_show_the_client_limit_image_checks_and_system_pods(
     calibrated_on_burst: Calibration,
 ) -> None:
     found = calibrated_on_burst
@@ -45,12 +45,12 @@ def test_the_recorded_columns_tell_of_client_image_checks_and_the_node_of_the_cl
     assert means["notice.first"] > 2 * means["notice.later"]
 
 
-def test_the_latencies_written_down_are_those_calibrated_on_burst(calibrated_on_burst: Calibration) -> None:
+def test_the_published_latencies_are_those_calibrated_on_burst(calibrated_on_burst: Calibration) -> None:
     assert latencies_text(calibrated_on_burst) == published.K3S_LATENCIES.read_text()
 
 
 @pytest.mark.parametrize("workload", FILES)
-def test_the_figures_written_down_are_means_of_the_recorded_runs(shared_data: Path, workload: str) -> None:
+def test_the_published_figures_are_means_of_the_recorded_runs(shared_data: Path, workload: str) -> None:
     makespans, waits = [], []
     for path in recordings(shared_data, workload):
         with path.open(newline="") as file:
@@ -71,16 +71,16 @@ def test_the_figures_written_down_are_means_of_the_recorded_runs(shared_data: Pa
         pytest.param(NEWEST, "spaced", 0.02, 0.05, marks=pytest.mark.headline),
     ],
 )
-def test_makespan_and_mean_wait_are_those_of_the_real_cluster(
+def test_makespan_and_mean_wait_equal_those_of_the_real_cluster(
     tmp_path: Path,
-    kept_program: Callable[[str], str],
+    built_program: Callable[[str], str],
     scheduler: str,
     workload: str,
     makespan_within: float,
     wait_within: float,
 ) -> None:
     # The newest one is built by whichever test comes first; the one that the real cluster had takes minutes more.
-    scheduler = scheduler if scheduler == NEWEST else kept_program(scheduler)
+    scheduler = scheduler if scheduler == NEWEST else built_program(scheduler)
     run = batkube.run(
         workload=published.WORKLOADS[workload](tmp_path),
         platform=published.SIXTEEN,

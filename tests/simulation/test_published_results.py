@@ -1,4 +1,4 @@
-"""Results that theory or other simulators give, exactly."""
+"""Exact results of theory and of other simulators."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_2020_experiments_have_their_theoretical_values(
 
 
 @pytest.mark.headline
-def test_easy_gives_batsim_s_801_starting_times_and_allocations(tmp_path: Path) -> None:
+def test_easy_has_the_801_starting_times_and_allocations_of_batsim(tmp_path: Path) -> None:
     expected = {row["job"]: row for row in published.table("medium_late.csv")}
     assert len(expected) == 801
 
@@ -64,13 +64,12 @@ def backfilling_cases() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("policy", "family"), backfilling_cases())
 @pytest.mark.parametrize("ids", ["as given", "by line"])
-def test_the_backfilling_instances_end_when_their_ids_say(
+def test_jobs_of_the_backfilling_instances_end_at_the_second_in_their_names(
     simulate: Simulate, policy: str, family: str, ids: str
 ) -> None:
-    """Goal: every job of every instance ends at the whole second that it is named after.
+    """Jobs of one instant are submitted in the order of their ids, as in Batsim.
 
-    Jobs of one instant are submitted in the order of their ids (Batsim's rule), so each instance runs twice: with the
-    ids it has, and with ids that keep the order of the lines.
+    Therefore each instance runs twice: with its ids, and with ids that keep the order of the lines.
     """
     instances = published.backfilling(family)
     assert instances

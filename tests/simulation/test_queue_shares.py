@@ -1,6 +1,6 @@
-"""Queues that share a cluster: what the documentation of Volcano, kube-batch and Kueue promises of weights and quotas.
+"""Queues share a cluster by weights and quotas, as documented by Volcano, kube-batch and Kueue.
 
-How many pods of each queue run at an instant is counted from pods.csv; every pod has one cpu.
+Running pods per queue at an instant are counted from pods.csv; every pod has one cpu.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def run(
     asks: dict[str, Any] | None = None,
     **more: object,
 ) -> pd.DataFrame:
-    """Run jobs of one pod and 10 minutes with queues of their own, for 7 minutes; return pods.csv."""
+    """Run jobs of one pod and 10 minutes with the given queues, for 7 minutes; return pods.csv."""
     (folder / "queues.yaml").write_text(yaml.safe_dump_all(objects))
     profiles = {"work": {"type": "delay", "delay": 600, **(asks or {"cpu": 1})}}
     (folder / "jobs.json").write_text(json.dumps({"nb_res": 1, "jobs": jobs, "profiles": profiles}))
@@ -68,7 +68,7 @@ def run(
 
 
 def jobs_of(queue: str, count: int, at: int, **more: object) -> list[dict[str, Any]]:
-    """Return so many jobs of a queue, which their names begin with."""
+    """Return `count` jobs of a queue; their names begin with its name."""
     return [
         {"id": f"{queue}{number}", "subtime": at, "res": 1, "profile": "work", "queue": queue, **more}
         for number in range(count)
@@ -76,7 +76,7 @@ def jobs_of(queue: str, count: int, at: int, **more: object) -> list[dict[str, A
 
 
 def running_at(pods: pd.DataFrame, second: float) -> dict[str, int]:
-    """Return how many pods of each queue run at an instant, by the letters that their jobs' names begin with."""
+    """Return how many pods of each queue run at an instant, by the prefix of their jobs' names."""
     alive = pods[(pods["started"] <= second) & ~(pods["finished"] <= second)]
     return alive.groupby(alive["job_id"].str.rstrip("0123456789")).size().to_dict()
 
@@ -93,7 +93,7 @@ def written(folder: Path, configuration: dict[str, Any]) -> Path:
 
 @pytest.mark.parametrize("programs", [VOLCANO, ("kube-batch@0.5.0",)])
 def test_a_full_cluster_is_shared_by_the_weights_of_queues(programs: tuple[str, ...], tmp_path: Path) -> None:
-    """With memory in proportion: to kube-batch a share is used up when all resources are (its plugin proportion)."""
+    """Memory is in proportion: kube-batch's plugin proportion compares shares of all resources."""
     opt_in.require_built(*programs)
     version = program_start(programs[0]).pod_group
     jobs = [*jobs_of("light", 16, at=10), *jobs_of("heavy", 16, at=10)]
@@ -104,7 +104,7 @@ def test_a_full_cluster_is_shared_by_the_weights_of_queues(programs: tuple[str, 
     assert running_at(pods, 60) == {"light": 4, "heavy": 12}
 
 
-def test_volcano_takes_back_what_a_queue_has_beyond_its_share_when_another_needs_it(tmp_path: Path) -> None:
+def test_volcano_reclaims_resources_beyond_the_share_of_a_queue(tmp_path: Path) -> None:
     opt_in.require_built(*VOLCANO)
     jobs = [*jobs_of("light", 16, at=10), *jobs_of("heavy", 16, at=100)]
 
@@ -120,7 +120,7 @@ def test_volcano_takes_back_what_a_queue_has_beyond_its_share_when_another_needs
     assert running_at(pods, 300) == {"light": 4, "heavy": 12}
 
 
-def test_volcano_displaces_jobs_of_less_priority_in_the_same_queue(tmp_path: Path) -> None:
+def test_volcano_preempts_jobs_of_lower_priority_in_the_same_queue(tmp_path: Path) -> None:
     opt_in.require_built(*VOLCANO)
     jobs = [*jobs_of("low", 16, at=10), *jobs_of("high", 8, at=100, priority=1000)]
 
@@ -137,7 +137,7 @@ def test_volcano_displaces_jobs_of_less_priority_in_the_same_queue(tmp_path: Pat
 
 
 def cluster_queue(name: str, cpus: int, limit: int | None = None) -> dict[str, Any]:
-    """Return a ClusterQueue that may borrow from its cohort, and takes back what is borrowed from it."""
+    """Return a ClusterQueue that may borrow from its cohort and reclaims its own quota."""
     resource = {"name": "cpu", "nominalQuota": str(cpus), **({} if limit is None else {"borrowingLimit": str(limit)})}
     return {
         "apiVersion": "kueue.x-k8s.io/v1beta1",
@@ -154,7 +154,7 @@ def cluster_queue(name: str, cpus: int, limit: int | None = None) -> dict[str, A
     }
 
 
-def test_a_queue_of_kueue_borrows_what_its_cohort_leaves_and_gives_it_back(tmp_path: Path) -> None:
+def test_kueue_queues_borrow_unused_quota_of_their_cohort_until_it_is_reclaimed(tmp_path: Path) -> None:
     opt_in.require_built(*KUEUE)
     jobs = [*jobs_of("eager", 16, at=10), *jobs_of("late", 16, at=100)]
 
@@ -164,7 +164,7 @@ def test_a_queue_of_kueue_borrows_what_its_cohort_leaves_and_gives_it_back(tmp_p
     assert running_at(pods, 300) == {"eager": 8, "late": 8}
 
 
-def test_a_queue_of_kueue_borrows_no_more_than_its_limit(tmp_path: Path) -> None:
+def test_kueue_queues_borrow_no_more_than_their_limit(tmp_path: Path) -> None:
     opt_in.require_built(*KUEUE)
 
     pods = run(

@@ -1,4 +1,4 @@
-"""The real kube-controller-manager in a run leaves what our controllers leave, and makes pods at the same instants."""
+"""The real kube-controller-manager and our controllers leave the same objects and create pods at the same instants."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ DEVICE_OBJECTS = [
 
 
 def busy(name: str, replicas: int, **requests: str) -> Fields:
-    """Return a Deployment whose pods use what RULES say."""
+    """Return a Deployment whose pods have the usage that RULES define."""
     pods = {"containers": [{"name": "c", "image": name, "resources": {"requests": requests}}]}
     template = {"metadata": {"labels": {"app": name}}, "spec": pods}
     spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
@@ -294,7 +294,7 @@ SCALED_OBJECTS = [
 
 
 def ran(out: Path, until: str, controllers: str, objects: Sequence[Fields] = OBJECTS, rules: str = "") -> RunRecord:
-    """Run the objects under kube-scheduler, with the controllers wanted."""
+    """Run the objects under kube-scheduler, with the given controllers."""
     out.parent.mkdir(exist_ok=True)
     workload = out.parent / "workload.yaml"
     workload.write_text(yaml.safe_dump_all(objects))
@@ -306,7 +306,7 @@ def ran(out: Path, until: str, controllers: str, objects: Sequence[Fields] = OBJ
 
 
 def plain(value: Any, key: str = "") -> Any:  # noqa: ANN401 - any JSON
-    """Return what of an object must be the same in both clusters."""
+    """Return the parts of an object that must be equal in both clusters."""
     if isinstance(value, dict):
         return {name: plain(held, name) for name, held in value.items() if name not in CHANCE | STEPS}
     if isinstance(value, list):
@@ -323,19 +323,19 @@ def plain(value: Any, key: str = "") -> Any:  # noqa: ANN401 - any JSON
 
 
 def left(record: RunRecord, kinds: Sequence[str] = KINDS) -> dict[str, list[str]]:
-    """Return the objects at the end of a run by kind, as texts, sorted."""
+    """Return the objects at the end of a run by kind, as sorted texts."""
     store = record.simulation.world.store
     return {kind: sorted(json.dumps(plain(one), sort_keys=True) for one in store.all(kind).values()) for kind in kinds}
 
 
 def rows(out: Path) -> list[dict[str, str]]:
-    """Return what is told of pods."""
+    """Return the rows of pods.csv."""
     with (out / "pods.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def created(out: Path) -> dict[str, list[float]]:
-    """Return when the pods of each owner were made, in seconds."""
+    """Return when the pods of each owner were created, in seconds."""
     instants: dict[str, list[float]] = {}
     for row in rows(out):
         instants.setdefault(HASH.sub(r"\1-#", row["owner"]), []).append(float(row["created"]))
@@ -347,7 +347,7 @@ def content(out: Path) -> dict[str, bytes]:
 
 
 def assert_alike(ours: RunRecord, real: RunRecord, folder: Path) -> None:
-    """See that two runs left the same objects, and made pods at the same instants within a second."""
+    """Assert that two runs left the same objects, and created pods at the same instants within a second."""
     assert left(ours) == left(real)
     of_ours, of_real = created(folder / "ours"), created(folder / "real")
     assert of_ours.keys() == of_real.keys()
@@ -356,8 +356,8 @@ def assert_alike(ours: RunRecord, real: RunRecord, folder: Path) -> None:
         assert times == pytest.approx(of_real[owner], abs=1), owner
 
 
-def test_the_real_controllers_leave_what_ours_leave(kept_program: Callable[[str], str], tmp_path: Path) -> None:
-    ours, real = ran(tmp_path / "ours", "2h", "ours"), ran(tmp_path / "real", "2h", kept_program(MANAGER))
+def test_workloads_are_left_as_by_the_real_controllers(built_program: Callable[[str], str], tmp_path: Path) -> None:
+    ours, real = ran(tmp_path / "ours", "2h", "ours"), ran(tmp_path / "real", "2h", built_program(MANAGER))
     assert_alike(ours, real, tmp_path)
     assert len(created(tmp_path / "real")) == 32, "five Jobs and 23 of the CronJob, and four sets"
     log = tmp_path / "real" / "scheduler" / "kube-controller-manager" / "log.txt"
@@ -365,31 +365,31 @@ def test_the_real_controllers_leave_what_ours_leave(kept_program: Callable[[str]
 
 
 def tidied(texts: Sequence[str]) -> list[str]:
-    """Return objects without what is known to differ.
+    """Return objects without known differences.
 
-    The real controllers write when they last changed endpoints (dropped by `plain`, which leaves empty annotations),
-    write mirrored slices anew without `generateName`, and no list as null, over protobuf.
+    The real controllers record the last change of endpoints (dropped by `plain`, which leaves empty annotations),
+    create mirrored slices again without `generateName`, and write empty lists as null, over protobuf.
     """
     known = re.compile(r'"annotations": \{\}, |"generateName": "[^"]*", ')
     return sorted(known.sub("", text).replace(": null", ": []") for text in texts)
 
 
-def test_services_and_volumes_are_left_as_the_real_controllers_leave_them(
-    kept_program: Callable[[str], str], tmp_path: Path
+def test_services_and_volumes_are_left_as_by_the_real_controllers(
+    built_program: Callable[[str], str], tmp_path: Path
 ) -> None:
     ours = ran(tmp_path / "ours", "12m", "ours", OTHER_OBJECTS)
-    real = ran(tmp_path / "real", "12m", kept_program(MANAGER), OTHER_OBJECTS)
+    real = ran(tmp_path / "real", "12m", built_program(MANAGER), OTHER_OBJECTS)
     for kind in OTHER_KINDS:
         assert tidied(left(ours, [kind])[kind]) == tidied(left(real, [kind])[kind])
     assert len(left(ours, ["pods"])["pods"]) == 2
 
 
-def test_claims_to_devices_and_volumes_of_pods_are_left_as_the_real_controllers_leave_them(
-    kept_program: Callable[[str], str], tmp_path: Path
+def test_claims_of_devices_and_volumes_are_left_as_by_the_real_controllers(
+    built_program: Callable[[str], str], tmp_path: Path
 ) -> None:
     kinds = ["pods", "resourceclaims.resource.k8s.io", "persistentvolumeclaims", "persistentvolumes"]
     ours = ran(tmp_path / "ours", "12m", "ours", DEVICE_OBJECTS)
-    real = ran(tmp_path / "real", "12m", kept_program(MANAGER), DEVICE_OBJECTS)
+    real = ran(tmp_path / "real", "12m", built_program(MANAGER), DEVICE_OBJECTS)
     for kind in kinds:
         assert tidied(left(ours, [kind])[kind]) == tidied(left(real, [kind])[kind]), kind
     assert [len(texts) for texts in left(ours, kinds).values()] == [8, 3, 1, 1]
@@ -399,9 +399,9 @@ def test_claims_to_devices_and_volumes_of_pods_are_left_as_the_real_controllers_
     assert starts[0] == pytest.approx(starts[1], abs=1)
 
 
-def test_autoscalers_do_what_the_real_one_does(kept_program: Callable[[str], str], tmp_path: Path) -> None:
+def test_autoscalers_act_as_the_real_one(built_program: Callable[[str], str], tmp_path: Path) -> None:
     ours = ran(tmp_path / "ours", "90m", "ours", SCALED_OBJECTS, RULES)
-    real = ran(tmp_path / "real", "90m", kept_program(MANAGER), SCALED_OBJECTS, RULES)
+    real = ran(tmp_path / "real", "90m", built_program(MANAGER), SCALED_OBJECTS, RULES)
     kinds = ["horizontalpodautoscalers.autoscaling", "deployments.apps"]
     assert left(ours, kinds) == left(real, kinds)
     of_ours, of_real = created(tmp_path / "ours"), created(tmp_path / "real")
@@ -412,26 +412,22 @@ def test_autoscalers_do_what_the_real_one_does(kept_program: Callable[[str], str
 
 
 def whole(record: RunRecord) -> list[object]:
-    """Return every object at the end of a run with its version, which tells in which order all of them were written."""
+    """Return every object at the end of a run with its version, which shows the order of all writes."""
     store = record.simulation.world.store
     return [store.entries(kind) for kind in {*KINDS, *OTHER_KINDS}]
 
 
-def test_two_runs_with_the_real_controllers_are_the_same_to_the_byte(
-    kept_program: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_two_runs_with_the_real_controllers_are_identical(built_program: Callable[[str], str], tmp_path: Path) -> None:
     objects = [*OBJECTS, *OTHER_OBJECTS]
-    one = ran(tmp_path / "one", "2h", kept_program(MANAGER), objects)
+    one = ran(tmp_path / "one", "2h", built_program(MANAGER), objects)
     other = ran(tmp_path / "the other", "2h", MANAGER, objects)
     assert content(tmp_path / "one") == content(tmp_path / "the other")
     assert whole(one) == whole(other)
 
 
 @opt_in.slow("runs three virtual days four times, once and again with each controllers")
-def test_three_days_are_alike_with_ours_and_the_real_ones_and_each_twice_the_same(
-    kept_program: Callable[[str], str], tmp_path: Path
-) -> None:
-    ours, real = ran(tmp_path / "ours", "3d", "ours"), ran(tmp_path / "real", "3d", kept_program(MANAGER))
+def test_three_days_are_alike_under_both_and_repeatable(built_program: Callable[[str], str], tmp_path: Path) -> None:
+    ours, real = ran(tmp_path / "ours", "3d", "ours"), ran(tmp_path / "real", "3d", built_program(MANAGER))
     assert_alike(ours, real, tmp_path)
     assert sum(map(len, created(tmp_path / "real").values())) > 864
     for name, record, controllers in (("ours", ours, "ours"), ("real", real, MANAGER)):
@@ -440,8 +436,8 @@ def test_three_days_are_alike_with_ours_and_the_real_ones_and_each_twice_the_sam
         assert whole(record) == whole(again)
 
 
-def test_real_controllers_that_cannot_start_end_the_run_with_their_last_words(
-    kept_program: Callable[[str], str], tmp_path: Path
+def test_real_controllers_that_cannot_start_fail_the_run_with_their_log(
+    built_program: Callable[[str], str], tmp_path: Path
 ) -> None:
     with pytest.raises(RunFailed, match=r"(?s)kube-controller-manager@1.34.4 ended with exit code 1.*unknown flag"):
-        ran(tmp_path / "out", "1h", f"{kept_program(MANAGER)} --nonsense")
+        ran(tmp_path / "out", "1h", f"{built_program(MANAGER)} --nonsense")

@@ -1,4 +1,4 @@
-"""Claims to devices through scaling, retries, preemption, failures and deletions: ours beside the real controllers."""
+"""Device claims under scaling, retries, preemption, failures and deletions: ours compared with the real controllers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def made(kind: str, name: str, at: int, spec: Any, version: str = "v1") -> dict[
 
 
 def pods(command: str, cpu: int = 1, restart: str = "Never", **claims: str) -> dict[str, Any]:
-    """Return what pods are like; a claim is the name of a template, or after a slash that of a claim."""
+    """Return a pod spec; each claim is the name of a template, or a slash and the name of a claim."""
     entries = [
         {"name": name, "resourceClaimName" if "/" in claim else "resourceClaimTemplateName": claim.strip("/")}
         for name, claim in claims.items()
@@ -66,7 +66,7 @@ def of_set(name: str, template: dict[str, Any], **spec: object) -> dict[str, Any
 
 
 def devices() -> list[dict[str, Any]]:
-    """Return classes, slices and templates."""
+    """Return DeviceClasses, ResourceSlices and templates of claims."""
     version = "resource.k8s.io/v1"
     found = []
     for name, text in CLASSES.items():
@@ -139,7 +139,7 @@ def ran(folder: Path, controllers: str) -> batkube.Run:
 
 
 def spans(frame: Any, name: str, begin: str, end: str) -> dict[str, list[tuple[float, float]]]:  # noqa: ANN401
-    """Return from when to when each of those was there that are called alike; -1 for never."""
+    """Return begin and end of the objects of each name; -1 for an end that never came."""
     found: dict[str, list[tuple[float, float]]] = {}
     for row in frame.fillna(-1).itertuples():
         key = CHANCE.sub("-*", getattr(row, name))
@@ -147,10 +147,10 @@ def spans(frame: Any, name: str, begin: str, end: str) -> dict[str, list[tuple[f
     return {key: sorted(found[key]) for key in sorted(found)}
 
 
-def test_devices_are_held_and_given_back_as_under_the_real_controllers(
-    kept_program: Callable[[str], str], tmp_path: Path
+def test_devices_are_allocated_and_released_as_under_the_real_controllers(
+    built_program: Callable[[str], str], tmp_path: Path
 ) -> None:
-    ours, real = ran(tmp_path, "ours"), ran(tmp_path, kept_program(MANAGER))
+    ours, real = ran(tmp_path, "ours"), ran(tmp_path, built_program(MANAGER))
     for frame, columns in (("pods", ("pod", "started", "finished")), ("devices", ("claim", "allocated", "freed"))):
         of_ours, of_real = (spans(getattr(run, frame), *columns) for run in (ours, real))
         assert of_ours.keys() == of_real.keys()

@@ -1,4 +1,4 @@
-"""Namespaces that are deleted go when they do under the real controller, and say the same while they wait."""
+"""Deleted namespaces terminate at the same time as under the real controller, with the same conditions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def objects() -> Iterator[dict[str, Any]]:
 
 
 def left(folder: Path, controllers: str) -> dict[str, Any]:
-    """Return what is left of the namespaces, and the conditions that they tell."""
+    """Return the remaining namespaces with their conditions."""
     events = [
         {"at": END_S - lead, "delete": f"Namespace/{name}-{lead}"}
         for lead in sorted(LEADS_S, reverse=True)
@@ -67,10 +67,10 @@ def left(folder: Path, controllers: str) -> dict[str, Any]:
     }
 
 
-def test_namespaces_go_when_they_do_under_the_real_controller(
-    kept_program: Callable[[str], str], tmp_path: Path
+def test_namespaces_terminate_when_they_do_under_the_real_controller(
+    built_program: Callable[[str], str], tmp_path: Path
 ) -> None:
-    ours, real = left(tmp_path, "ours"), left(tmp_path, kept_program(MANAGER))
+    ours, real = left(tmp_path, "ours"), left(tmp_path, built_program(MANAGER))
 
     assert ours == real
     last = {name: max((lead for lead in LEADS_S if f"{name}-{lead}" in ours), default=0) for name in CONTENTS}

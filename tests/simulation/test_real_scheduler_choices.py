@@ -1,4 +1,4 @@
-"""Preemption, the cost of decisions and several schedulers, with the real kube-scheduler."""
+"""Preemption, decision costs and several schedulers, with the real kube-scheduler."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ def _jobs(run: batkube.Run) -> pd.DataFrame:
     return run.jobs.set_index("job_id")
 
 
-def test_a_job_of_higher_priority_takes_the_place_of_another_which_starts_over(
-    simulate: Simulate, kube_scheduler: str
-) -> None:
+def test_a_preempted_job_restarts_when_the_preemptor_has_ended(simulate: Simulate, kube_scheduler: str) -> None:
     run = simulate([*LOW, HIGH], PROFILES, platform="2x1", scheduler=kube_scheduler)
     jobs = _jobs(run)
     assert (jobs.loc["high", "starting_time"], jobs.loc["high", "finish_time"]) == (10, 30)
@@ -35,7 +33,9 @@ def test_a_job_of_higher_priority_takes_the_place_of_another_which_starts_over(
     assert "preempting to accommodate a higher priority pod" in journal
 
 
-def test_a_victim_holds_its_node_until_it_has_stopped(simulate: Simulate, kube_scheduler: str, tmp_path: Path) -> None:
+def test_a_victim_keeps_its_node_until_it_has_terminated(
+    simulate: Simulate, kube_scheduler: str, tmp_path: Path
+) -> None:
     latencies = tmp_path / "latencies.yaml"
     latencies.write_text("termination: 5\n")
     run = simulate(
@@ -51,7 +51,7 @@ def test_a_victim_holds_its_node_until_it_has_stopped(simulate: Simulate, kube_s
     assert sorted(jobs["final_state"]) == ["COMPLETED_KILLED", *["COMPLETED_SUCCESSFULLY"] * 2]
 
 
-def test_a_victim_has_no_more_time_to_stop_than_its_grace_period(
+def test_the_termination_of_a_victim_is_limited_by_its_grace_period(
     simulate: Simulate, kube_scheduler: str, tmp_path: Path
 ) -> None:
     latencies = tmp_path / "latencies.yaml"
@@ -60,18 +60,18 @@ def test_a_victim_has_no_more_time_to_stop_than_its_grace_period(
     assert _jobs(run).loc["high", "starting_time"] == 40
 
 
-def test_a_modelled_decision_takes_its_time(simulate: Simulate, kube_scheduler: str) -> None:
-    """One pod to bind on two nodes: 0.5 s, 2 × 0.1 s, and 0.05 s for the pod that waits."""
+def test_a_modelled_decision_cost_is_virtual_time(simulate: Simulate, kube_scheduler: str) -> None:
+    """One pod to bind on two nodes: 0.5 s, 2 × 0.1 s, and 0.05 s for the pending pod."""
     run = simulate([HIGH], PROFILES, platform="2x1", scheduler=kube_scheduler, decision_cost="model:500ms,100ms,50ms")
     assert _jobs(run).loc["high", "starting_time"] == pytest.approx(10.75, abs=1e-6)
 
 
-def test_a_measured_decision_takes_some_time(simulate: Simulate, kube_scheduler: str) -> None:
+def test_a_measured_decision_cost_is_virtual_time(simulate: Simulate, kube_scheduler: str) -> None:
     run = simulate([HIGH], PROFILES, platform="2x1", scheduler=kube_scheduler, decision_cost="measured")
     assert 0 < _jobs(run).loc["high", "starting_time"] - 10 < 5
 
 
-def test_each_scheduler_serves_the_jobs_that_name_it(simulate: Simulate, kube_scheduler: str) -> None:
+def test_each_scheduler_binds_the_jobs_that_name_it(simulate: Simulate, kube_scheduler: str) -> None:
     jobs = [
         {"id": "a", "subtime": 0, "res": 1, "profile": "short", "cpu": "1"},
         {"id": "b", "subtime": 0, "res": 1, "profile": "short", "cpu": "1", "scheduler": "second"},
@@ -88,8 +88,8 @@ def test_each_scheduler_serves_the_jobs_that_name_it(simulate: Simulate, kube_sc
     assert [program["serves"] for program in run.manifest["programs"]] == [["default-scheduler"], ["second"]]
 
 
-def test_attempts_that_are_not_logged_are_a_fidelity_note(simulate: Simulate, kube_scheduler: str) -> None:
-    """With less in the log, what is known of failed attempts is what the API shows."""
+def test_unlogged_attempts_are_noted(simulate: Simulate, kube_scheduler: str) -> None:
+    """At a lower log level, failed attempts are known from the API only."""
     jobs = [{"id": name, "subtime": 0, "res": 1, "profile": "short", "cpu": "1"} for name in "ab"]
     run = simulate(jobs, PROFILES, platform="1x1", scheduler=kube_scheduler, scheduler_args={"v": 0})
     (note,) = json.loads((run.path / "fidelity.json").read_text())
@@ -100,14 +100,12 @@ def test_attempts_that_are_not_logged_are_a_fidelity_note(simulate: Simulate, ku
 
 
 @pytest.mark.parametrize("schedulers", [["x/a", "x/b"], ["policy:fcfs", "second=x/b"], ["x/a", "n=x/b", "n=x/c"]])
-def test_several_schedulers_must_be_programs_with_a_name_each(simulate: Simulate, schedulers: list[str]) -> None:
+def test_several_schedulers_must_be_programs_with_different_names(simulate: Simulate, schedulers: list[str]) -> None:
     with pytest.raises(InputError, match="scheduler"):
         simulate([HIGH], PROFILES, scheduler=schedulers)
 
 
-def test_a_job_of_several_pods_is_placed_pod_by_pod_which_is_a_fidelity_note(
-    simulate: Simulate, kube_scheduler: str
-) -> None:
+def test_a_job_of_several_pods_is_noted_as_placed_pod_by_pod(simulate: Simulate, kube_scheduler: str) -> None:
     wide = {"id": "wide", "subtime": 0, "res": 2, "profile": "short", "cpu": "1"}
     run = simulate([wide], PROFILES, platform="2x1", scheduler=kube_scheduler)
     (note,) = json.loads((run.path / "fidelity.json").read_text())

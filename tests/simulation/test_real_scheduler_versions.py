@@ -1,4 +1,4 @@
-"""Other versions of kube-scheduler, by the name they have in the catalogue."""
+"""Other versions of kube-scheduler, by their name in the catalogue."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ JOBS = [
 
 
 def _attempts(run: batkube.Run, pod: str) -> list[int]:
-    """Return when placing a pod failed, in nanoseconds."""
+    """Return the instants of failed attempts to schedule a pod, in nanoseconds."""
     entries = map(json.loads, (run.path / "journal.jsonl").read_text().splitlines())
     return [entry["t"] for entry in entries if entry["event"] == "attempt" and entry["pod"] == pod]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_version_runs_by_its_name_and_twice_the_same(
-    simulate: Simulate, kept_program: Callable[[str], str], tmp_path: Path, version: str
+def test_every_version_runs_by_its_name_and_is_repeatable(
+    simulate: Simulate, built_program: Callable[[str], str], tmp_path: Path, version: str
 ) -> None:
     runs = [
         simulate(
-            JOBS, PROFILES, platform="2x2", scheduler=kept_program(f"kube-scheduler@{version}"), out=tmp_path / name
+            JOBS, PROFILES, platform="2x2", scheduler=built_program(f"kube-scheduler@{version}"), out=tmp_path / name
         )
         for name in "ab"
     ]
@@ -58,13 +58,13 @@ def test_a_version_runs_by_its_name_and_twice_the_same(
 
 
 @pytest.mark.parametrize(("version", "first_gap"), [(OLDEST, 0), ("1.29.6", 1)])
-def test_older_versions_know_no_way_out_of_a_back_off(
-    simulate: Simulate, kept_program: Callable[[str], str], version: str, first_gap: int
+def test_older_versions_do_not_pop_pods_from_their_back_off(
+    simulate: Simulate, built_program: Callable[[str], str], version: str, first_gap: int
 ) -> None:
-    """Every end of a pod sends all that wait into the queue again, through their back-off: 1, 2, 4, 8, 10, 10 s.
+    """Every end of a pod moves all unschedulable pods to the back-off queue: 1, 2, 4, 8, 10, 10 s.
 
-    The queue looks at 0.1 s of every second, so each is over when it looks. The oldest version tries again at once when
-    it sees the condition that it wrote itself (see the next test).
+    The queue is flushed at 0.1 s of every second, when each back-off is complete. The oldest version retries at once
+    when it receives the condition that it wrote itself (see the next test).
     """
     jobs: list[dict[str, object]] = [
         {"id": "hold", "subtime": 0, "res": 1, "profile": "20", "cpu": "1"},
@@ -75,30 +75,28 @@ def test_older_versions_know_no_way_out_of_a_back_off(
         for number in range(60)
     ]
     profiles = {**PROFILES, "20": {"type": "delay", "delay": 40}, "brief": {"type": "delay", "delay": 0.25}}
-    run = simulate(jobs, profiles, platform="1x2", scheduler=kept_program(f"kube-scheduler@{version}"))
+    run = simulate(jobs, profiles, platform="1x2", scheduler=built_program(f"kube-scheduler@{version}"))
     gaps = [(later - earlier) / SECOND for earlier, later in pairwise(_attempts(run, "w0-big"))]
     assert gaps == [first_gap, 2, 4, 8, 10, 10]
 
 
-def test_kube_scheduler_1_19_tries_again_after_one_minute(
-    simulate: Simulate, kept_program: Callable[[str], str]
-) -> None:
-    """It looks every 30 s for what has waited for more than one minute; later versions wait for five.
+def test_kube_scheduler_1_19_retries_after_one_minute(simulate: Simulate, built_program: Callable[[str], str]) -> None:
+    """Every 30 s it moves pods that have waited for more than one minute; later versions wait for five.
 
-    To see its own condition on a pod makes it try at once: in 1.19 a change of managedFields counts as one of the pod.
+    It retries a pod at once when it receives its own condition: 1.19 treats a managedFields update as a pod update.
     """
     jobs = [{"id": name, "subtime": 0, "res": 1, "profile": "long", "cpu": "1"} for name in ("first", "second")]
     run = simulate(
-        jobs, {"long": {"type": "delay", "delay": 260}}, platform="1x1", scheduler=kept_program(OLD_SCHEDULER)
+        jobs, {"long": {"type": "delay", "delay": 260}}, platform="1x1", scheduler=built_program(OLD_SCHEDULER)
     )
     tries = _attempts(run, "w0-second") or _attempts(run, "w0-first")
     assert [at / SECOND for at in tries] == [0, 0, 60.1, 150.1, 240.1]
 
 
-def test_two_versions_share_one_clock_and_one_cluster(simulate: Simulate, kept_program: Callable[[str], str]) -> None:
-    """An API of the past for one and today's for the other, at once; any node has room for what both may put there."""
+def test_two_versions_share_one_clock_and_one_cluster(simulate: Simulate, built_program: Callable[[str], str]) -> None:
+    """Each has the API of its version; every node has capacity for the pods of both."""
     jobs = [{**job, "scheduler": "old"} if number % 2 else job for number, job in enumerate(JOBS)]
-    schedulers = [kept_program("kube-scheduler@1.34.4"), f"old={kept_program(OLD_SCHEDULER)}"]
+    schedulers = [built_program("kube-scheduler@1.34.4"), f"old={built_program(OLD_SCHEDULER)}"]
     run = simulate(jobs, PROFILES, platform="4x12", scheduler=schedulers)
     assert set(run.jobs["final_state"]) == {"COMPLETED_SUCCESSFULLY"}
     assert [program["version"] for program in run.manifest["programs"]] == ["v1.34.4", "v1.19.0"]

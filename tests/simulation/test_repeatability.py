@@ -1,7 +1,7 @@
-"""A run with a real program gives the same bytes in every condition, however the machine and its kernel behave.
+"""A run with a real program is identical to the byte under every condition of the machine and its kernel.
 
-The quick part takes kube-scheduler with a workload whose first lists and watches are larger than a segment of the
-loopback. All kinds of programs in all conditions: `make test-all`, and benchmarks/repeatability.py for many runs.
+The quick part runs kube-scheduler with a workload whose first lists and watches are larger than a segment of the
+loopback. `make test-all` runs all kinds of programs under all conditions, benchmarks/repeatability.py many times.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def pin() -> None:
 
 @contextmanager
 def other_load(processes: int) -> Iterator[None]:
-    """Keep so many processes busy meanwhile."""
+    """Keep that many other processes busy."""
     spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)]
     try:
         yield
@@ -48,7 +48,7 @@ def other_load(processes: int) -> Iterator[None]:
 
 
 def outputs(condition: str, options: list[str], out: Path) -> dict[str, bytes]:
-    """Run in a condition; return the contents of the output files."""
+    """Run under a condition; return the contents of the output files."""
     command = [sys.executable, "-m", "batkube", "run", *options, "--quiet", "--out", str(out)]
     if condition not in CONDITIONS[:3]:
         command += ["--disturb", condition]
@@ -78,7 +78,7 @@ def many_pods(folder: Path, scheduler: str) -> list[str]:
 
 
 @pytest.mark.parametrize("condition", ["pinned", "cuts", "pauses", "slow-server", "slow-program", "wake-ups"])
-def test_kube_scheduler_gives_the_same_bytes_in_every_condition(
+def test_kube_scheduler_is_repeatable_under_every_condition(
     kube_scheduler: str, tmp_path: Path, condition: str
 ) -> None:
     options = many_pods(tmp_path, kube_scheduler)
@@ -89,7 +89,7 @@ def test_kube_scheduler_gives_the_same_bytes_in_every_condition(
 def test_without_announcements_cut_pieces_change_a_run(
     kube_scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The disturbance is one that matters: what keeps it from mattering is what is tested above."""
+    """The disturbance has an effect: without announcements, results would depend on it."""
     from batkube.scenarios.keys import make_scenario
     from batkube.simulation.run import execute
 
@@ -123,7 +123,7 @@ def in_c(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("program", [in_python, in_c], ids=["python", "c"])
-def test_programs_in_other_languages_give_the_same_bytes_when_pieces_are_cut(
+def test_programs_in_other_languages_are_repeatable_with_cut_pieces(
     program: Callable[[Path], list[str]], tmp_path: Path
 ) -> None:
     options = program(tmp_path)
@@ -132,8 +132,8 @@ def test_programs_in_other_languages_give_the_same_bytes_when_pieces_are_cut(
 
 
 @pytest.mark.parametrize("kind", ["preload", "python"])
-def test_programs_that_speak_tls_give_the_same_bytes_when_pieces_are_cut(kind: str, tmp_path: Path) -> None:
-    """Such a program finds the API as in a pod, by https; in Python with the module `ssl`, else by OpenSSL alone."""
+def test_tls_clients_are_repeatable_with_cut_pieces(kind: str, tmp_path: Path) -> None:
+    """The program connects as in a pod, over https: with Python's module `ssl`, or with OpenSSL alone."""
     if kind == "python" and subprocess.run(["unshare", "--mount", "--map-root-user", "true"], check=False).returncode:
         pytest.skip("needs mount namespaces, which this machine does not allow")
     (tmp_path / "mine.py").write_text(IN_A_POD)
@@ -143,7 +143,7 @@ def test_programs_that_speak_tls_give_the_same_bytes_when_pieces_are_cut(kind: s
         f"mine: {{about: mine, scheduler-name: default-scheduler, command: {command}, clock: {kind}, in-cluster: true}}"
     )
     options = [*many_pods(tmp_path, "mine")[:2], "--platform", "1x60", "--scheduler", "mine"]
-    options += ["--catalogue", str(catalogue)]
+    options += ["--catalogue", str(catalogue), "--trust"]
 
     assert outputs("cuts", options, tmp_path / "one") == outputs("undisturbed", options, tmp_path / "two")
 
@@ -184,7 +184,7 @@ def with_controllers(folder: Path) -> list[str]:
     ],
     ids=["python", "c", "1.34.4", "1.19.0", "controllers", "volcano", "kueue", "coscheduling", "kube-batch"],
 )
-def test_every_kind_of_program_gives_the_same_bytes_in_all_conditions(
+def test_every_kind_of_program_is_repeatable_under_all_conditions(
     program: Callable[[Path], list[str]], tmp_path: Path
 ) -> None:
     options = program(tmp_path)

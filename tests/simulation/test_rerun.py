@@ -1,4 +1,4 @@
-"""A run that moves: repeated from its folder, wherever that and its inputs are now, and what differs is told."""
+"""Reruns of a run from its folder: moved, packed, with inputs elsewhere, and with differences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from tests.commands import answer_here
+from tests.commands import run_in_process
 
 import batkube
 from batkube.policies.fcfs import Fcfs
@@ -53,7 +53,7 @@ PLATFORM = """<platform version="4.1"><zone id="z" routing="Full">
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A folder with inputs, of which runs are made."""
+    """A folder with the inputs of runs."""
     home = tmp_path / "home"
     (home / "data").mkdir(parents=True)
     (home / "data" / "w.json").write_text(json.dumps(WORKLOAD))
@@ -65,7 +65,7 @@ RUN = ("run", "--workload", "data/w.json", "--platform", "2x1", "--quiet", "--ou
 
 
 def ran(folder: Path, *options: str) -> None:
-    result = answer_here(folder, *RUN, *options)
+    result = run_in_process(folder, *RUN, *options)
     assert result.returncode == 0, result.stderr
 
 
@@ -74,13 +74,13 @@ def manifest_of(folder: Path) -> dict[str, Any]:
     return content
 
 
-def test_a_study_that_was_moved_whole_is_repeated_from_anywhere(home: Path, tmp_path: Path) -> None:
+def test_a_moved_study_can_be_rerun_from_any_folder(home: Path, tmp_path: Path) -> None:
     ran(home, "--scheduler", "policy:mine.py:Fickle")
     moved, elsewhere = tmp_path / "moved", tmp_path / "elsewhere"
     home.rename(moved)
     elsewhere.mkdir()
 
-    result = answer_here(elsewhere, "rerun", str(moved / "out"), "--out", "again")
+    result = run_in_process(elsewhere, "rerun", str(moved / "out"), "--out", "again", "--trust")
 
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith(f"identical: digest {manifest_of(moved / 'out')['digest']}, and byte for byte ")
@@ -89,19 +89,20 @@ def test_a_study_that_was_moved_whole_is_repeated_from_anywhere(home: Path, tmp_
         assert (elsewhere / "again" / name).read_bytes() == (moved / "out" / name).read_bytes()
 
 
-def test_a_packed_run_needs_nothing_else(home: Path, tmp_path: Path) -> None:
+def test_a_packed_run_needs_no_other_files(home: Path, tmp_path: Path) -> None:
     ran(home, "--scheduler", "policy:mine.py:Fickle", "--pack")
     shutil.move(home / "out", tmp_path / "alone")
     shutil.rmtree(home)
 
-    result = answer_here(tmp_path, "rerun", "alone")
+    result = run_in_process(tmp_path, "rerun", "alone", "--trust")
 
-    assert (result.returncode, result.stderr) == (0, "")
+    assert result.returncode == 0
+    assert result.stderr.startswith("executes code: alone/manifest.json names policy:")
     assert sorted(path.name for path in (tmp_path / "alone" / "inputs").rglob("*.*")) == ["mine.py", "w.json"]
     assert {path.name for path in tmp_path.iterdir()} == {"alone"}  # without --out nothing is kept
 
 
-def test_an_input_that_is_nowhere_is_named_with_its_hash_and_found_under_another_name(home: Path) -> None:
+def test_a_missing_input_is_reported_with_its_hash_and_found_under_another_name(home: Path) -> None:
     ran(home)
     workload = home / "data" / "w.json"
     digest = hashlib.sha256(workload.read_bytes()).hexdigest()
@@ -109,23 +110,23 @@ def test_an_input_that_is_nowhere_is_named_with_its_hash_and_found_under_another
     workload.rename(home / "far" / "away" / "renamed")
     workload.write_text("{}")  # of the same name, and another file
 
-    missing = answer_here(home, "rerun", "out")
-    present = answer_here(home, "rerun", "out", "--inputs", "far")
-    absent = answer_here(home, "rerun", "out", "--inputs", "near")
+    missing = run_in_process(home, "rerun", "out")
+    present = run_in_process(home, "rerun", "out", "--inputs", "far")
+    absent = run_in_process(home, "rerun", "out", "--inputs", "near")
 
     assert missing.returncode == 2
-    assert f"cannot be run again without data/w.json (sha256 {digest})" in missing.stderr
-    assert "remedy: say with --inputs where it is" in missing.stderr
+    assert f"cannot be repeated without data/w.json (sha256 {digest})" in missing.stderr
+    assert "remedy: pass its current path with --inputs" in missing.stderr
     assert present.returncode == 0, present.stderr
     assert (absent.returncode, "there is no such file or folder" in absent.stderr) == (2, True)
 
 
-def test_what_differs_is_told_with_the_first_line_that_does(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_differences_are_reported_with_their_first_line(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran(home, "--scheduler", "policy:mine.py:Fickle")
     (home / "mood.txt").touch()
     monkeypatch.setattr(run_record, "__version__", "99.0")
 
-    result = answer_here(home, "rerun", "out", "--quiet", "--out", "again")
+    result = run_in_process(home, "rerun", "out", "--quiet", "--out", "again")
 
     old, new = ((home / folder / "journal.jsonl").read_text().splitlines() for folder in ("out", "again"))
     number = next(number for number, pair in enumerate(zip(old, new, strict=True)) if pair[0] != pair[1])
@@ -137,14 +138,14 @@ def test_what_differs_is_told_with_the_first_line_that_does(home: Path, monkeypa
     assert ", and is 99.0" in result.stdout
 
 
-def test_a_file_that_was_changed_after_the_run_is_not_called_the_same(home: Path) -> None:
+def test_a_file_modified_after_the_run_is_reported(home: Path) -> None:
     ran(home)
     jobs = home / "out" / "jobs.csv"
     first, second, *others = jobs.read_text().splitlines(keepends=True)
     jobs.write_text("".join([first, second.replace("COMPLETED", "IMPROVED"), *others]))
     (home / "out" / "pods.csv").unlink()  # what is gone claims nothing
 
-    result = answer_here(home, "rerun", "out")
+    result = run_in_process(home, "rerun", "out")
 
     assert result.returncode == 1
     assert result.stdout.startswith("differs, but the digest is the same: ")
@@ -153,11 +154,11 @@ def test_a_file_that_was_changed_after_the_run_is_not_called_the_same(home: Path
     assert "pods.csv differs" not in result.stdout
 
 
-def test_a_failed_run_that_fails_again_is_the_same(home: Path) -> None:
+def test_a_failed_run_that_fails_again_is_identical(home: Path) -> None:
     (home / "lazy.py").write_text(LAZY)
-    assert answer_here(home, *RUN, "--scheduler", "policy:lazy.py:Lazy").returncode == 1
+    assert run_in_process(home, *RUN, "--scheduler", "policy:lazy.py:Lazy").returncode == 1
 
-    result = answer_here(home, "rerun", "out")
+    result = run_in_process(home, "rerun", "out")
 
     assert result.returncode == 0, result.stdout
 
@@ -170,11 +171,11 @@ def test_a_failed_run_that_fails_again_is_the_same(home: Path) -> None:
         (lambda out: (out / "manifest.json").write_text('{"batkube": "1"}'), "was edited"),
     ],
 )
-def test_what_is_no_run_is_refused(home: Path, change: Any, problem: str) -> None:  # noqa: ANN401
+def test_a_folder_that_is_not_a_run_is_rejected(home: Path, change: Any, problem: str) -> None:  # noqa: ANN401
     ran(home)
     change(home / "out")
 
-    result = answer_here(home, "rerun", "out")
+    result = run_in_process(home, "rerun", "out")
 
     assert (result.returncode, problem in result.stderr) == (2, True), result.stderr
 
@@ -184,28 +185,28 @@ def test_what_is_no_run_is_refused(home: Path, change: Any, problem: str) -> Non
     [
         (("--out", "out", "--force"), "--out out: is the run itself"),
         (("--pack",), "--pack: requires --out"),
-        (("--outputs", "jobs.csv"), "outputs: 'jobs' is no file to choose"),
+        (("--outputs", "jobs.csv"), "outputs: 'jobs' is not an optional output"),
     ],
 )
-def test_wishes_that_make_no_sense_are_refused(home: Path, options: tuple[str, ...], problem: str) -> None:
+def test_invalid_options_are_rejected(home: Path, options: tuple[str, ...], problem: str) -> None:
     ran(home)
-    result = answer_here(home, "rerun", "out", *options)
+    result = run_in_process(home, "rerun", "out", *options)
 
     assert (result.returncode, problem in result.stderr) == (2, True), result.stderr
 
 
-def test_a_policy_that_was_an_object_is_in_no_file(home: Path) -> None:
+def test_a_policy_given_as_an_object_cannot_be_rerun(home: Path) -> None:
     class Mine(Fcfs):
         pass
 
     batkube.run(workload=home / "data" / "w.json", platform="2x1", scheduler=Mine, out=home / "out", pack=True)
-    result = answer_here(home, "rerun", "out")
+    result = run_in_process(home, "rerun", "out")
 
-    assert (result.returncode, "was an object in Python, and is in no file" in result.stderr) == (2, True)
+    assert (result.returncode, "was a Python object, which is not in a file" in result.stderr) == (2, True)
     assert (home / "out" / "inputs" / "0" / "w.json").is_file()
 
 
-def test_files_that_inputs_name_are_inputs_and_keep_their_places(home: Path, tmp_path: Path) -> None:
+def test_files_to_which_inputs_refer_are_inputs_and_keep_their_relative_paths(home: Path, tmp_path: Path) -> None:
     (home / "traces" / "parts").mkdir(parents=True)
     (home / "traces" / "list.txt").write_text("parts/0.txt\nparts/1.txt\n")
     for rank in range(2):
@@ -224,18 +225,18 @@ def test_files_that_inputs_name_are_inputs_and_keep_their_places(home: Path, tmp
     assert sorted(Path(one["path"]).name for one in manifest_of(home / "out")["inputs"]) == sorted(names)
     shutil.move(home / "out", tmp_path / "packed")
     home.rename(tmp_path / "gone")
-    packed = answer_here(tmp_path, "rerun", "packed")
+    packed = run_in_process(tmp_path, "rerun", "packed")
     assert packed.returncode == 0, packed.stderr
     # Without the pack, and with all files in one heap, links put them where they belong.
     shutil.rmtree(tmp_path / "packed" / "inputs")
     (tmp_path / "heap").mkdir()
     for number, path in enumerate(sorted((tmp_path / "gone").rglob("*.*"))):
         shutil.copy(path, tmp_path / "heap" / str(number))
-    heap = answer_here(tmp_path, "rerun", "packed", "--inputs", "heap")
+    heap = run_in_process(tmp_path, "rerun", "packed", "--inputs", "heap")
     assert heap.returncode == 0, heap.stderr
 
 
-def test_files_can_be_left_out_and_had_later(home: Path) -> None:
+def test_outputs_that_were_left_out_can_be_written_by_a_rerun(home: Path) -> None:
     jobs = [{"id": str(number), "subtime": 0, "res": 1, "profile": "d", "cpu": 1} for number in range(4)]
     (home / "data" / "w.json").write_text(json.dumps({**WORKLOAD, "jobs": jobs}))
     ran(home, "--platform", "2x4", "--outputs", "journal")
@@ -250,34 +251,34 @@ def test_files_can_be_left_out_and_had_later(home: Path) -> None:
     ]
     assert manifest_of(home / "out")["left_out"] == ["pods.csv", "machine_states.csv"]
     assert manifest_of(home / "out")["digest"] == manifest_of(home / "all")["digest"]
-    drawn = answer_here(home, "gantt", "out", "-o", "g.svg")
+    drawn = run_in_process(home, "gantt", "out", "-o", "g.svg")
     assert drawn.returncode == 2
     assert "pods.csv was left out of this run" in drawn.stderr
     assert "remedy: batkube rerun out --outputs all --out NEW" in drawn.stderr
-    report = answer_here(home, "report", "out", "-o", "r.html")
+    report = run_in_process(home, "report", "out", "-o", "r.html")
     assert report.returncode == 0, report.stderr
     assert "Not drawn: pods.csv was left out of this run" in (home / "r.html").read_text()
-    assert answer_here(home, "rerun", "out", "--outputs", "all", "--out", "again").returncode == 0
+    assert run_in_process(home, "rerun", "out", "--outputs", "all", "--out", "again").returncode == 0
     assert (home / "again" / "pods.csv").read_bytes() == (home / "all" / "pods.csv").read_bytes()
-    assert answer_here(home, "gantt", "again", "-o", "g.svg").returncode == 0
+    assert run_in_process(home, "gantt", "again", "-o", "g.svg").returncode == 0
 
 
-def test_whole_machines_are_drawn_without_pods(home: Path) -> None:
+def test_a_gantt_chart_of_whole_machines_needs_no_pods_csv(home: Path) -> None:
     ran(home, "--outputs", "none")
-    drawn = answer_here(home, "gantt", "out", "-o", "g.svg")
+    drawn = run_in_process(home, "gantt", "out", "-o", "g.svg")
 
     assert drawn.returncode == 0, drawn.stderr
     assert manifest_of(home / "out")["left_out"] == ["pods.csv", "machine_states.csv", "journal.jsonl"]
 
 
-def test_a_file_that_is_always_written_cannot_be_chosen(home: Path) -> None:
-    result = answer_here(home, *RUN, "--outputs", "jobs.csv")
+def test_files_that_are_always_written_are_not_a_choice_of_outputs(home: Path) -> None:
+    result = run_in_process(home, *RUN, "--outputs", "jobs.csv")
 
     assert result.returncode == 2
-    assert "outputs: 'jobs' is no file to choose" in result.stderr
+    assert "outputs: 'jobs' is not an optional output" in result.stderr
 
 
-def test_a_real_scheduler_gives_the_same_from_its_pack(home: Path, tmp_path: Path, kube_scheduler: str) -> None:
+def test_a_packed_run_with_a_real_scheduler_is_identical(home: Path, tmp_path: Path, kube_scheduler: str) -> None:
     (home / "bin").mkdir()
     shutil.copy(kube_scheduler, home / "bin" / "scheduler")
     jobs = [{"id": str(number), "subtime": number, "res": 1, "profile": "d", "cpu": 1} for number in range(8)]
@@ -286,7 +287,7 @@ def test_a_real_scheduler_gives_the_same_from_its_pack(home: Path, tmp_path: Pat
     shutil.move(home / "out", tmp_path / "alone")
     shutil.rmtree(home)
 
-    result = answer_here(tmp_path, "rerun", "alone")
+    result = run_in_process(tmp_path, "rerun", "alone", "--trust")
 
     assert result.returncode == 0, result.stdout + result.stderr
     assert "pods.csv" in result.stdout
@@ -313,7 +314,7 @@ def test_a_path_is_replaced_as_a_whole_word_only(name: str, argument: str, place
     }
 
 
-def test_files_are_seen_in_commands_and_those_of_the_system_are_not(tmp_path: Path) -> None:
+def test_files_in_command_lines_are_inputs_except_those_of_the_system(tmp_path: Path) -> None:
     script = tmp_path / "s.py"
     script.touch()
 

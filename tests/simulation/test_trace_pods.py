@@ -1,4 +1,4 @@
-"""Pods of a trace in a run, as a program sees them over HTTP: it can write to them, and their statuses are whole."""
+"""Pods of a trace as a program sees them over HTTP: it can write to them, and their statuses are complete."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ while True:
 
 
 def trace(folder: Path, *jobs: dict[str, Any]) -> Path:
-    """Write jobs of 20 s, at 0 s unless they say otherwise."""
+    """Write jobs of 20 s that are submitted at 0 s by default."""
     described = [
         {"id": str(number), "subtime": 0, "res": 1, "profile": "work", **job} for number, job in enumerate(jobs)
     ]
@@ -67,7 +67,7 @@ def trace(folder: Path, *jobs: dict[str, Any]) -> Path:
 
 
 def labelled(folder: Path, *workloads: Path, **options: Any) -> tuple[batkube.Run, list[dict[str, Any]]]:  # noqa: ANN401 - options of a run
-    """Run the program above, and return what it saw."""
+    """Run the program above; return the run and the lines of its log."""
     program = folder / "labelling.py"
     program.write_text(LABELLING)
     run = batkube.run(workload=list(workloads), platform="1x8", scheduler=f"python:{program}", **options)
@@ -86,7 +86,7 @@ def test_a_program_can_patch_apply_and_put_a_pod_of_a_trace(tmp_path: Path) -> N
     assert run.schedule["nb_violations"] == 0
 
 
-def test_the_status_of_a_running_pod_of_a_trace_is_whole(tmp_path: Path) -> None:
+def test_the_status_of_a_running_pod_of_a_trace_is_complete(tmp_path: Path) -> None:
     _, seen = labelled(tmp_path, trace(tmp_path, {"cpu": 2}))
 
     before, after = (one["pod"] for one in seen)
@@ -121,7 +121,7 @@ metadata: {name: other}
 """
 
 
-def test_the_status_of_a_pod_of_a_trace_is_like_that_of_any_other_pod(tmp_path: Path) -> None:
+def test_the_status_of_a_pod_of_a_trace_equals_that_of_any_other_pod(tmp_path: Path) -> None:
     objects = tmp_path / "objects.yaml"
     objects.write_text(TWIN)
     _, seen = labelled(tmp_path, objects, trace(tmp_path, {"cpu": 2}))
@@ -146,7 +146,7 @@ RESIZING = LABELLING.replace(
 )
 
 
-def test_a_pod_of_a_trace_cannot_be_resized_and_any_other_can(tmp_path: Path) -> None:
+def test_pods_of_a_trace_cannot_be_resized_and_other_pods_can(tmp_path: Path) -> None:
     objects, program = tmp_path / "objects.yaml", tmp_path / "resizing.py"
     objects.write_text(TWIN)
     program.write_text(RESIZING)
@@ -177,7 +177,7 @@ spec: {hard: {pods: "2"}}
 """
 
 
-def test_limits_and_quotas_of_a_run_hold_for_its_trace(tmp_path: Path) -> None:
+def test_limit_ranges_and_quotas_apply_to_pods_of_a_trace(tmp_path: Path) -> None:
     objects = tmp_path / "objects.yaml"
     objects.write_text(OBJECTS)
     jobs = [{"subtime": 1}, {"subtime": 1}, {"subtime": 1}, {"subtime": 30}]

@@ -20,7 +20,7 @@ _COMMANDS = {
     "rerun": "Repeat a run, and report differences.",
     "serve": "Serve the Kubernetes API of a simulated cluster.",
     "batsim": "Simulate like Batsim 4, for schedulers that use its protocol.",
-    "emulate": "Play a workload on a real cluster, in real time.",
+    "emulate": "Run a workload on a real cluster, in real time.",
     "record": "Record a live cluster, to replay it in a simulation.",
     "kubeflux": "Schedule the pods of a live cluster with KubeFlux.",
     "scheduler": "Schedule the pods of a live cluster with a policy.",
@@ -54,7 +54,7 @@ def help_only_app() -> typer.Typer:
 
 
 def build_app(name: str = "") -> typer.Typer:
-    """Return the command line with the command `name`, or with all; `help_only_app` if there is no such command."""
+    """Return the command line with the command `name`, or with all; for an unknown name, `help_only_app`."""
     if name and name not in _COMMANDS and name not in _GROUPS:
         return help_only_app()
     app = _empty_app()
@@ -85,8 +85,8 @@ def _command_module(command: str) -> ModuleType:
     return importlib.import_module(f"batkube.cli.commands.{_SHARED_MODULES.get(command, command)}")
 
 
-def _print_version(is_wanted: bool) -> None:
-    if is_wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         from batkube.version import __version__
 
         typer.echo(f"batkube {__version__}")
@@ -104,7 +104,7 @@ def _global_options(
     log_level: Annotated[
         LogLevel | None, typer.Option("--log-level", help="Log level: error, warning, info or debug.")
     ] = None,
-    traceback: Annotated[  # `invocation` handles it
+    traceback: Annotated[  # handled by `invocation`
         bool, typer.Option("--traceback", help="Also print the Python traceback of an error.")
     ] = False,
 ) -> None:

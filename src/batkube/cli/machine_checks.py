@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from batkube.api.connections.polled.socket_table import SocketTable
-from batkube.kernel.errors import BatkubeError
+from batkube.kernel.errors import BatkubeError, InputError
 from batkube.schedulers.build.builder import build_path
 from batkube.schedulers.build.cache_permissions import check_permissions
 from batkube.schedulers.build.records import cached_builds, programs_folder
@@ -65,9 +65,10 @@ def checks(cache: Path, catalogue: Catalogue) -> Iterator[Check]:
         yield _kernel_feature(subject, probe)
     yield _receive_buffer()
     yield _open_files()
-    yield _permissions(cache)
-    yield _space(cache)
-    yield _programs(cache, catalogue)
+    folder, space = _permissions(cache), _space(cache)
+    yield folder
+    yield space
+    yield _programs(cache, catalogue, can_write=folder.state is CheckState.OK and space.state is CheckState.OK)
 
 
 def _system() -> Check:
@@ -102,12 +103,12 @@ def _compiler() -> Check:
 
 
 def _share_memory() -> None:
-    """Create a clock page, as for a program."""
+    """Create the shared clock page of a program."""
     ClockPage(0, deterministic=True, seed=0).close()
 
 
 def _list_sockets() -> None:
-    """Query the kernel for the connections of a port."""
+    """Query the connections of a port with sock_diag."""
     table = SocketTable()
     try:
         table.connected_to(1)
@@ -138,6 +139,8 @@ _KERNEL_FEATURES = {
 def _kernel_feature(subject: str, probe: Callable[[], None]) -> Check:
     try:
         probe()
+    except InputError as error:
+        return Check(subject, CheckState.MISSING, error.problem, error.remedy or "")
     except (OSError, AttributeError) as error:
         remedy = "use a Linux kernel of 4.14 or newer, outside of sandboxes such as gVisor"
         return Check(subject, CheckState.MISSING, str(error), remedy)
@@ -147,31 +150,31 @@ def _kernel_feature(subject: str, probe: Callable[[], None]) -> Check:
 def _receive_buffer() -> Check:
     with socket.socket() as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
-        granted = sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2
-    finding = f"{granted >> 10} KiB"
-    if granted < _RECEIVE_BUFFER:
+        size_bytes = sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2
+    finding = f"{size_bytes >> 10} KiB"
+    if size_bytes < _RECEIVE_BUFFER:
         remedy = f"sysctl -w net.core.rmem_max={_RECEIVE_BUFFER}; otherwise large bursts may not be repeatable"
         return Check("Receive buffer", CheckState.LIMITED, finding, remedy)
     return Check("Receive buffer", CheckState.OK, finding)
 
 
 def _open_files() -> Check:
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if most != resource.RLIM_INFINITY and most < _OPEN_FILES:
-        return Check("Open files", CheckState.LIMITED, f"at most {most}", f"ulimit -n {_OPEN_FILES}, for large bursts")
-    return Check("Open files", CheckState.OK, "unlimited" if most == resource.RLIM_INFINITY else f"at most {most}")
+    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit != resource.RLIM_INFINITY and limit < _OPEN_FILES:
+        return Check("Open files", CheckState.LIMITED, f"at most {limit}", f"ulimit -n {_OPEN_FILES}, for large bursts")
+    return Check("Open files", CheckState.OK, "unlimited" if limit == resource.RLIM_INFINITY else f"at most {limit}")
 
 
 def _permissions(cache: Path) -> Check:
     folder = _nearest_existing(cache)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        remedy = "set XDG_CACHE_HOME to a writable folder"
-        return Check("Cache folder", CheckState.MISSING, f"{folder} is not writable", remedy)
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        finding = f"{folder} is not writable" if folder.is_dir() else f"{folder} is not a folder"
+        return Check("Cache folder", CheckState.MISSING, finding, "set XDG_CACHE_HOME to a writable folder")
     try:
         if programs_folder(cache).exists():
             check_permissions(programs_folder(cache), cache)
-    except BatkubeError as error:
-        return Check("Cache folder", CheckState.MISSING, str(error), "")
+    except InputError as error:
+        return Check("Cache folder", CheckState.MISSING, f"{error.source} {error.problem}", error.remedy or "")
     return Check("Cache folder", CheckState.OK, str(cache))
 
 
@@ -184,7 +187,7 @@ def _space(cache: Path) -> Check:
     return Check("Disk", CheckState.OK, finding)
 
 
-def _programs(cache: Path, catalogue: Catalogue) -> Check:
+def _programs(cache: Path, catalogue: Catalogue, *, can_write: bool) -> Check:
     builds = [build for build in cached_builds(cache) if build.record is not None]
     finding = f"{len(builds)} built, {sum(build.size_bytes for build in builds) / 1e6:,.0f} MB"
     try:
@@ -193,8 +196,11 @@ def _programs(cache: Path, catalogue: Catalogue) -> Check:
     except BatkubeError:
         return Check("Programs", CheckState.LIMITED, finding, "see Go above: nothing can be built")
     if not is_built:
+        finding = f"{finding}; {scheduler.title} is not built"
+        if not can_write:
+            return Check("Programs", CheckState.LIMITED, finding, "first see the cache folder and the disk above")
         remedy = f"none needed: the first run builds it in 1 to 5 min; or `batkube schedulers build {scheduler.title}`"
-        return Check("Programs", CheckState.LIMITED, f"{finding}; {scheduler.title} is not built", remedy)
+        return Check("Programs", CheckState.LIMITED, finding, remedy)
     return Check("Programs", CheckState.OK, f"{finding}, including {scheduler.title}")
 
 

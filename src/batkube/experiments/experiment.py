@@ -28,6 +28,7 @@ from batkube.outputs.measures.metric_columns import MAIN_COLUMNS
 from batkube.outputs.results import Results
 from batkube.programs.program import Builder
 from batkube.schedulers.installed import installed_program
+from batkube.simulation.preparation.named_code import reject_foreign_code, trust_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _INTERVAL_S = 60.0
 _WRITE_TIME_FACTOR = 50
 #: Maximum number of rows, the first and the last ones, that a notebook shows of an experiment.
-_MOST_ROWS = 60
+_MAX_ROWS = 60
 
 
 class ExperimentResults:
@@ -75,11 +76,13 @@ class ExperimentResults:
 
     def _repr_html_(self) -> str:
         """Return the experiment for a notebook: failures, then the main numbers of each run."""
-        failures = "".join(f"<p><b>failed:</b> {escape(f'{run}: {why}')}</p>" for run, why in self.failures.items())
+        failures = "".join(
+            f"<p><b>failed:</b> {escape(f'{run}: {reason}')}</p>" for run, reason in self.failures.items()
+        )
         axes = [axis["name"] for axis in read_description(self.folder)["axes"]]
         columns = [name for name in (*axes, STATE, *MAIN_COLUMNS) if name in self.results]
         table = self.results[[name for name in columns if not self.results[name].isna().all()]]
-        return f"<div>{failures}{table.to_html(index=False, max_rows=_MOST_ROWS)}</div>"
+        return f"<div>{failures}{table.to_html(index=False, max_rows=_MAX_ROWS)}</div>"
 
 
 def experiment(
@@ -94,6 +97,7 @@ def experiment(
     force: bool = False,
     retry_failed: bool = False,
     keep_finished: bool = False,
+    trust: bool = False,
     builder: Builder | None = None,
 ) -> ExperimentResults:
     """Execute the unfinished runs of an experiment, and return its results.
@@ -104,19 +108,24 @@ def experiment(
     * `only` selects a part of the grid by its labels, and `limit` the first runs of that part.
     * `time_limit` is the maximum real time of each run: 60 (seconds) or "10m".
     * `executor` is a Python executor or a value of `--executor`; by default, runs are executed in `jobs` processes.
+    * `trust` allows code that a file from elsewhere names (docs/explanation/security.md).
     * `builder` builds schedulers; by default as on the command line.
 
     Failed runs do not raise an exception: see `failures` of the result.
     """
     policies = PolicyObjects()
-    named = (
+    content = (
         {key: policies.replace_by_names(value) for key, value in experiment.items()}
         if isinstance(experiment, Mapping)
         else None
     )
-    described = read_experiment(Path(str(experiment)) if named is None else named)
-    described = with_time_limit(described, time_limit)
-    plan = policies.attach_to(make_plan(described, builder or installed_program, limit, only, policies.check))
+    description = read_experiment(Path(str(experiment)) if content is None else content)
+    description = with_time_limit(description, time_limit)
+    # A mapping is code of the caller.
+    confirm = trust_all if trust or content is not None else reject_foreign_code
+    plan = policies.attach_to(
+        make_plan(description, builder or installed_program, limit, only, policies.check, confirm)
+    )
     with ExitStack() as stack:
         if isinstance(executor, Executor):
             runs: RunExecutor = PythonExecutor(executor)
@@ -143,17 +152,17 @@ def run_experiment(
     keep_finished: bool = False,
     command: Sequence[str] = (),
     listener: ProgressListener = lambda progress: None,
-    tell: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
+    on_damage: Callable[[str], None] = lambda message: print(message, file=sys.stderr, flush=True),
 ) -> None:
     """Execute the unfinished runs of `plan` in `folder`, and write the tables, also when interrupted.
 
-    Finished runs are checked first; `tell` is called with a message for each damaged run, which is then repeated.
+    Finished runs are checked first; `on_damage` is called with a message for each damaged run, which is then repeated.
     """
     with folder.locked(), _disk_errors_as_input_errors(folder.path):
         if force:
             folder.remove_all_runs()
         for damage in folder.move_damaged_aside(run.name for run in plan.runs):
-            tell(damage)
+            on_damage(damage)
         if retry_failed:
             ends = {run.name: folder.finished_run(run.name) for run in plan.runs}
             folder.remove_runs(name for name, end in ends.items() if end is not None and end.state is RunState.FAILED)
@@ -180,23 +189,24 @@ class _PeriodicTableWriter:
         self._listener(progress)
         if progress.running:
             preload_parquet()
-        began_s = self._stopwatch.real_s
-        if began_s >= self._next_s and progress.left:
+        start_s = self._stopwatch.real_s
+        if start_s >= self._next_s and progress.remaining:
             self._write()
-            took_s = self._stopwatch.real_s - began_s
-            self._next_s = self._stopwatch.real_s + max(_INTERVAL_S, _WRITE_TIME_FACTOR * took_s)
+            duration_s = self._stopwatch.real_s - start_s
+            self._next_s = self._stopwatch.real_s + max(_INTERVAL_S, _WRITE_TIME_FACTOR * duration_s)
 
 
 def _code_digests(folder: ExperimentFolder, keep_finished: bool) -> list[str]:
     """Return the digests of the code of all runs. Raises InputError if they differ without `keep_finished`."""
-    codes, own = [] if folder.is_empty else folder.code_digests, code_digest()
-    if codes and codes[-1] != own and not keep_finished:
+    codes = [] if folder.is_empty else folder.code_digests
+    current = code_digest()
+    if codes and codes[-1] != current and not keep_finished:
         raise InputError(
             folder.path,
-            problem="holds runs of another version of Batkube's code, whose results may differ",
-            remedy="choose another --out, or --force to repeat all runs, or --keep-finished to do only the rest",
+            problem="contains runs of another version of Batkube's code, whose results may differ",
+            remedy="choose another --out, or --force to repeat all runs, or --keep-finished to run the rest",
         )
-    return [*(code for code in codes if code != own), own]
+    return [*(code for code in codes if code != current), current]
 
 
 @contextmanager

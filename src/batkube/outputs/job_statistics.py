@@ -1,6 +1,6 @@
-"""Percentiles of waits, slowdowns and fairness of jobs: one definition for running simulations and for files read back.
+"""Percentiles of waits, slowdowns and fairness of jobs, defined once for running simulations and for their files.
 
-Times are in seconds. A number that the jobs do not define is None. Names are columns of schedule.csv and results.csv.
+Times are in seconds. An undefined number is None. Names are columns of schedule.csv and results.csv.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ def percentile(ordered: Sequence[float], rank: float) -> float | None:
     """Return the percentile of sorted values, interpolated linearly as numpy does; None for no values."""
     if not ordered:
         return None
-    place = (len(ordered) - 1) * rank / 100
-    below = math.floor(place)
+    position = (len(ordered) - 1) * rank / 100
+    below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+    return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
 
 
 def jain_index(values: Iterable[float]) -> float:
-    """Return Jain's fairness index (Σx)² / (n Σx²): 1 when all are equal, 1/n when one has everything."""
+    """Return Jain's fairness index (Σx)² / (n Σx²): 1 if all values are equal, 1/n if all but one are 0."""
     numbers = list(values)
     return math.fsum(numbers) ** 2 / (len(numbers) * math.fsum(value**2 for value in numbers))

@@ -1,1 +1,1 @@
-"""What a user asks for: one run, described in full. Nothing here is read, built or started yet."""
+"""Scenarios: the description of one run, before any input is read and any program is built or started."""

@@ -1,4 +1,4 @@
-"""What can disturb a program in real time, to prove that results do not depend on it (`run --disturb`)."""
+"""Disturbances of a program in real time, which show that results do not depend on it (`run --disturb`)."""
 
 from __future__ import annotations
 
@@ -10,31 +10,30 @@ from batkube.kernel.errors import InputError
 
 
 class Disturbance(enum.StrEnum):
-    """Something that happens in real time and must not change a result."""
+    """A change of real-time behaviour that must not change a result."""
 
-    CUTS = "cuts"  # each piece that goes to a program arrives in two segments
-    PAUSES = "pauses"  # … the second some milliseconds after the first
-    SLOW_SERVER = "slow-server"  # each piece goes out some milliseconds late
-    SLOW_PROGRAM = "slow-program"  # the program is stopped for some milliseconds now and then
-    WAKE_UPS = "wake-ups"  # the program wakes as soon as its clock is moved, before it is told to go on
+    CUTS = "cuts"  # each chunk sent to a program arrives in two segments
+    PAUSES = "pauses"  # the second segment arrives some milliseconds after the first
+    SLOW_SERVER = "slow-server"  # each chunk is sent some milliseconds late
+    SLOW_PROGRAM = "slow-program"  # the program is stopped for some milliseconds from time to time
+    WAKE_UPS = "wake-ups"  # the program wakes up as soon as its clock advances, before it may run
 
 
 def parse_disturbances(values: Iterable[object], *, can_disturb: bool, source: str | Path) -> tuple[Disturbance, ...]:
-    """Return the disturbances named by texts such as `cuts,pauses`, each once.
+    """Parse texts such as `cuts,pauses`, and return each disturbance once.
 
-    `can_disturb` says whether the run has a program on exact virtual time.
+    `can_disturb` means that the run has a program on exact virtual time.
     """
-    words = [word.strip() for value in values for word in str(value).split(",")]
-    known = {one.value: one for one in Disturbance}
-    for word in words:
-        if word not in known:
-            remedy = f"some of {', '.join(known)}"
-            raise InputError(source, at="disturb", problem=f"{word!r} is not a disturbance", remedy=remedy)
-    if words and not can_disturb:
+    names = [name.strip() for value in values for name in str(value).split(",")]
+    for name in names:
+        if name not in list(Disturbance):
+            remedy = f"some of {', '.join(Disturbance)}"
+            raise InputError(source, at="disturb", problem=f"{name!r} is not a disturbance", remedy=remedy)
+    if names and not can_disturb:
         raise InputError(
             source,
             at="disturb",
             problem="only a program on exact virtual time can be disturbed without changing results",
-            remedy="use a real scheduler and --time exact, or leave it out",
+            remedy="use a real scheduler and --time exact, or omit it",
         )
-    return tuple(known[word] for word in dict.fromkeys(words))
+    return tuple(map(Disturbance, dict.fromkeys(names)))

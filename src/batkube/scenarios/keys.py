@@ -1,4 +1,4 @@
-"""The keys of a scenario: what each may be, and which go together."""
+"""Parse the keys of a scenario, and check their values and combinations."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from batkube.workloads.synthetic.recipes import RecipeSource, WorkloadRecipe, pa
 _Choice = TypeVar("_Choice", bound=enum.StrEnum)
 _Default = TypeVar("_Default", bound=Duration | None)
 
-#: The keys without which there is no run.
+#: The keys that every scenario must have.
 REQUIRED = ("workload", "platform")
 _FIELDS_WITHOUT_KEY = ("workloads", "more_schedulers", "events_source")
 KEYS = (
     "workload",
-    *(entry.name.replace("_", "-") for entry in fields(Scenario) if entry.name not in _FIELDS_WITHOUT_KEY),
+    *(field.name.replace("_", "-") for field in fields(Scenario) if field.name not in _FIELDS_WITHOUT_KEY),
 )
 
 
 def as_list(value: object) -> list[object]:
-    """Return what may be given once or as a list, as a list."""
+    """Return a list as it is, and any other value as a list of one."""
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
@@ -57,19 +57,19 @@ _NAME_AND_SCHEDULER = re.compile(r"([a-z0-9][a-z0-9.-]*)=(.+)")
 
 
 def split_scheduler(text: str) -> tuple[str, str]:
-    """Return the two parts of `NAME=SCHEDULER`; the name is "" when there is none."""
+    """Return the two parts of `NAME=SCHEDULER`; the name is "" if it is absent."""
     match = _NAME_AND_SCHEDULER.fullmatch(text)
     return (match[1], match[2]) if match else ("", text)
 
 
 def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
-    """Return the scenario of `values`, keyed as in a scenario file; `source` is named in error messages."""
+    """Return the scenario with these values, by the keys of a scenario file; error messages name `source`."""
     for required in REQUIRED:
         if not values.get(required):
-            raise InputError(source, problem=f"no {required} given", remedy=f"add --{required}")
+            raise InputError(source, problem=f"has no {required}", remedy=f"add --{required}")
     seed = values.get("seed", 0)
     if not isinstance(seed, int) or isinstance(seed, bool):
-        raise InputError(source, at="seed", problem=f"{seed!r} is not a whole number")
+        raise InputError(source, at="seed", problem=f"{seed!r} is not an integer")
     arguments = values.get("scheduler-args") or {}
     if not isinstance(arguments, Mapping):
         raise InputError(source, at="scheduler-args", problem="is not a mapping of names to values")
@@ -77,7 +77,7 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
     scheduler, *more = _schedulers(values, source)
     time = _time(values, scheduler, source)
     return Scenario(
-        workloads=tuple(_workload_source(one, source) for one in as_list(values["workload"])),
+        workloads=tuple(_workload_source(value, source) for value in as_list(values["workload"])),
         platform=str(values["platform"]),
         scheduler=scheduler,
         scheduler_args={str(name): str(value) for name, value in arguments.items()},
@@ -98,11 +98,11 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         patience=_duration(values, "patience", PATIENCE, source),
         watchdog=_duration(values, "watchdog", WATCHDOG, source),
         more_schedulers=tuple(more),
-        shares=_shares(values.get("shares"), [split_scheduler(one)[0] for one in more], source),
+        shares=_shares(values.get("shares"), [split_scheduler(text)[0] for text in more], source),
         attach=_attached_programs(values, scheduler, source),
         catalogue=_path(values, "catalogue"),
         controllers=_controllers(values, scheduler, source),
-        api=validate_versions([str(one) for one in as_list(values.get("api") or [])], source, "api"),
+        api=validate_versions([str(version) for version in as_list(values.get("api") or [])], source, "api"),
         until=_duration(values, "until", None, source),
         audit=_duration(values, "audit", None, source),
         energy=energy is True,
@@ -120,23 +120,23 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
 
 
 def _outputs(value: object, source: str | Path) -> tuple[str, ...]:
-    """Return which optional files are written: `pods,journal.jsonl`, a list of such, `all` or `none`."""
-    names = [part.strip() for one in as_list(value) for part in str(one).split(",")]
+    """Return the optional files to write: `all`, `none`, or names such as `pods,journal.jsonl`, also as a list."""
+    names = [name.strip() for item in as_list(value) for name in str(item).split(",")]
     if value is None or names == ["all"]:
         return OPTIONAL_OUTPUTS
     stems = {name.partition(".")[0]: name for name in OPTIONAL_OUTPUTS}
-    wanted = [] if names == ["none"] else [name.partition(".")[0] for name in names if name]
-    for name in wanted:
-        if name not in stems:
+    selected = [] if names == ["none"] else [name.partition(".")[0] for name in names if name]
+    for stem in selected:
+        if stem not in stems:
             remedy = f"all, none, or some of {', '.join(OPTIONAL_OUTPUTS)}; the other files are always written"
-            raise InputError(source, at="outputs", problem=f"{name!r} is no file to choose", remedy=remedy)
-    return tuple(name for stem, name in stems.items() if stem in wanted)
+            raise InputError(source, at="outputs", problem=f"{stem!r} is not an optional output", remedy=remedy)
+    return tuple(name for stem, name in stems.items() if stem in selected)
 
 
 def _workload_source(value: object, source: str | Path) -> Path | WorkloadRecipe:
-    """Return a workload's file, or how it is made."""
+    """Return the path of a workload, or the recipe from which it is generated."""
     if value == "-":
-        problem = "standard input is gone once it is read, and a run must name what it can be repeated with"
+        problem = "standard input cannot be read again, so the run would not be repeatable"
         raise InputError(source, at="workload", problem=problem, remedy="write it to a file first")
     if not isinstance(value, Mapping):
         return Path(str(value))
@@ -144,22 +144,23 @@ def _workload_source(value: object, source: str | Path) -> Path | WorkloadRecipe
 
 
 def _engine(values: Mapping[str, object], scheduler: str, time: TimeRules, source: str | Path) -> str | None:
-    """Return who executes jobs, if not we; what then is Batsim's business cannot be asked of us."""
+    """Return the engine that executes jobs instead of Batkube; reject keys that it does not support."""
     if values.get("engine") is None:
         return None
     text = str(values["engine"])
     name, colon, endpoint = text.partition(":")
     if name != BATSIM_ENGINE or (colon and not endpoint.startswith(("tcp://", "ipc://"))):
-        remedy = f"{BATSIM_ENGINE}, or {BATSIM_ENGINE}:tcp://127.0.0.1:28000"
-        raise InputError(source, at="engine", problem=f"{text!r} is not possible", remedy=remedy)
+        remedy = f"write {BATSIM_ENGINE}, or {BATSIM_ENGINE}:tcp://127.0.0.1:28000"
+        raise InputError(source, at="engine", problem=f"{text!r} is not an engine", remedy=remedy)
     if scheduler.startswith(BATSIM_PREFIX):
-        problem = "a scheduler of Batsim's protocol needs nobody between it and Batsim"
+        problem = "a scheduler that speaks Batsim's protocol can connect to Batsim directly"
         raise InputError(source, at="engine", problem=problem, remedy="start Batsim with it, without Batkube")
     if time.mode is not TimeMode.EXACT:
-        raise InputError(source, at="engine", problem=f"Batsim does not follow {time.mode} time", remedy="exact time")
+        problem = f"Batsim does not support {time.mode} time"
+        raise InputError(source, at="engine", problem=problem, remedy="use exact time")
     if values.get("energy"):
-        problem = "what machines draw is for Batsim to count"
-        raise InputError(source, at="energy", problem=problem, remedy="start Batsim with -E, and leave it out here")
+        problem = "cannot be measured here, since Batsim executes the jobs"
+        raise InputError(source, at="energy", problem=problem, remedy="start Batsim with -E, and omit it here")
     return text
 
 
@@ -171,23 +172,23 @@ def _boolean(values: Mapping[str, object], key: str, source: str | Path) -> bool
 
 
 def _submission_form(values: Mapping[str, object], scheduler: str, source: str | Path) -> SubmissionForm | None:
-    """Return what jobs are submitted as, if the scenario says so; a policy knows jobs as they are."""
+    """Return the form in which jobs are submitted; None for the default. Policies only support pods."""
     if values.get("submit-as") is None:
         return None
     form = _choice(SubmissionForm, values, "submit-as", source)
     if form is not SubmissionForm.PODS and scheduler.startswith(IN_PROCESS_PREFIXES):
         problem = f"{scheduler} does not support jobs as {form.value!r}"
-        raise InputError(source, at="submit-as", problem=problem, remedy="leave it out, or use a real scheduler")
+        raise InputError(source, at="submit-as", problem=problem, remedy="omit it, or use a real scheduler")
     return form
 
 
 def _controllers(values: Mapping[str, object], scheduler: str, source: str | Path) -> str | None:
-    """Return who looks after objects; a program can, where time is shared with one anyway."""
+    """Return the controllers of a run. A controller manager requires an external scheduler, as `attach` does."""
     choice = values.get("controllers")
     if choice is None or choice in (OUR_CONTROLLERS, NO_CONTROLLERS):
         return None if choice is None else str(choice)
     if not is_controller_manager(str(choice)):
-        problem = f"{choice!r} is not possible"
+        problem = f"{choice!r} is not a choice of controllers"
         raise InputError(source, at="controllers", problem=problem, remedy=CONTROLLERS_REMEDY)
     if scheduler.startswith(IN_PROCESS_PREFIXES):
         raise _not_attachable_error(source, "controllers", scheduler)
@@ -195,93 +196,89 @@ def _controllers(values: Mapping[str, object], scheduler: str, source: str | Pat
 
 
 def is_controller_manager(text: str) -> bool:
-    """Return whether a command line is that of a kube-controller-manager, by its name or path."""
+    """Return whether a command line starts a kube-controller-manager, by the name of its program."""
     program = text.partition(" ")[0]
     return program.rpartition("/")[2].partition("@")[0] == CONTROLLER_MANAGER
 
 
 def _attached_programs(values: Mapping[str, object], scheduler: str, source: str | Path) -> tuple[str, ...]:
-    """Return the programs to attach, which is possible only where time is shared with a program anyway."""
-    programs = tuple(str(one) for one in as_list(values.get("attach") or []))
+    """Return the programs to attach. They require an external scheduler, with which they share the clock."""
+    programs = tuple(str(command) for command in as_list(values.get("attach") or []))
     if programs and scheduler.startswith(IN_PROCESS_PREFIXES):
         raise _not_attachable_error(source, "attach", scheduler)
     return programs
 
 
 def _not_attachable_error(source: str | Path, key: str, scheduler: str) -> InputError:
-    problem = f"{scheduler} decides within the simulation, where nothing can be attached"
+    problem = f"{scheduler} runs inside the simulation, where no program can be attached"
     return InputError(source, at=key, problem=problem, remedy="use a real scheduler, such as kube-scheduler")
 
 
 def _time(values: Mapping[str, object], scheduler: str, source: str | Path) -> TimeRules:
-    """Return how time moves; what follows the real time can neither be repeated nor be any use to a policy."""
+    """Return the rules of time. A mode that follows the real time is neither repeatable nor useful for a policy."""
     try:
         rules = parse_time(values.get("time") or TimeMode.EXACT)
     except InvalidTimeRules as error:
         raise InputError(source, at="time", problem=str(error), remedy=error.remedy) from error
     if rules.mode is TimeMode.EXACT:
         return rules
-    follows = f"{rules.mode} time follows the real one"
+    reason = f"{rules.mode} time follows the real time"
     if scheduler.startswith(IN_PROCESS_PREFIXES):
-        raise InputError(
-            source, at="time", problem=f"{follows}, and {scheduler} needs none to decide", remedy="leave it out"
-        )
+        raise InputError(source, at="time", problem=f"{reason}, which {scheduler} does not use", remedy="omit it")
     if values.get("deterministic"):
-        raise InputError(
-            source, at="deterministic", problem=f"{follows}, so no two runs are the same", remedy="leave it out"
-        )
+        raise InputError(source, at="deterministic", problem=f"{reason}, so runs differ", remedy="omit it")
     if (values.get("decision-cost") or ZERO) != ZERO:
-        raise InputError(
-            source, at="decision-cost", problem=f"{follows}, in which decisions take what they take", remedy="zero"
-        )
+        problem = f"{reason}, which includes the real cost of decisions"
+        raise InputError(source, at="decision-cost", problem=problem, remedy="use zero")
     return rules
 
 
 def _schedulers(values: Mapping[str, object], source: str | Path) -> list[str]:
     """Return the run's schedulers, the main one first."""
-    schedulers = [str(one) for one in as_list(values.get("scheduler") or "policy:fcfs")]
-    policies = [one for one in schedulers if split_scheduler(one)[1].startswith(IN_PROCESS_PREFIXES)]
+    schedulers = [str(text) for text in as_list(values.get("scheduler") or "policy:fcfs")]
+    policies = [text for text in schedulers if split_scheduler(text)[1].startswith(IN_PROCESS_PREFIXES)]
     if policies and (len(schedulers) > 1 or split_scheduler(policies[0])[0]):
         raise InputError(
             source,
             at="scheduler",
-            problem="a policy schedules every job of a run, whatever scheduler a job names",
-            remedy=f"write --scheduler {split_scheduler(policies[0])[1]} alone",
+            problem="a policy schedules all jobs of a run, whatever scheduler they name",
+            remedy=f"write only --scheduler {split_scheduler(policies[0])[1]}",
         )
     names = [split_scheduler(scheduler)[0] for scheduler in schedulers[1:]]
     if "" in names or len(set(names)) < len(names):
         raise InputError(
             source,
             at="scheduler",
-            problem="several schedulers need a name each, from the second on",
-            remedy="write NAME=SCHEDULER, and in the workload give jobs that scheduler's NAME",
+            problem="every scheduler after the first needs a name of its own",
+            remedy="write NAME=SCHEDULER, and set NAME as the scheduler of jobs in the workload",
         )
     return schedulers
 
 
 def _shares(shares: object, names: Sequence[str], source: str | Path) -> dict[str, float]:
-    """Return which share of the jobs each further scheduler gets: a mapping, or `NAME=30%,…` as on the command line."""
-    remedy = "give shares such as 0.3 or 30% by the NAMEs of further schedulers, NAME=SCHEDULER, together at most 1"
+    """Return the share of the jobs for each additional scheduler, from a mapping or a text such as `NAME=30%,…`."""
+    remedy = "write shares such as 0.3 or 30% by the NAMEs of additional schedulers, NAME=SCHEDULER, in total at most 1"
     if isinstance(shares, str):
         shares = {name: text for name, _, text in (part.partition("=") for part in shares.split(","))}
     if not isinstance(shares, Mapping | None):
         raise InputError(source, at="shares", problem=f"{shares!r} is not a mapping of names to shares", remedy=remedy)
-    known: dict[str, float] = {}
+    parsed: dict[str, float] = {}
     for name, text in (shares or {}).items():
         share = _parse_share(str(text))
         if name not in names:
-            problem = f"there is no further scheduler {name!r}"
+            problem = f"there is no additional scheduler {name!r}"
             raise InputError(source, at="shares", problem=problem, remedy=remedy)
         if share is None:
             raise InputError(source, at=f"shares.{name}", problem=f"{text!r} is not a share", remedy=remedy)
-        known[str(name)] = share
-    if sum(known.values()) > 1:
-        raise InputError(source, at="shares", problem=f"come to {sum(known.values()):g}", remedy=remedy)
-    return known
+        parsed[str(name)] = share
+    if sum(parsed.values()) > 1:
+        problem = f"the sum is {sum(parsed.values()):g}, which is above 1"
+        raise InputError(source, at="shares", problem=problem, remedy=remedy)
+    return parsed
 
 
 def _parse_share(text: str) -> float | None:
-    """Return a share from 0 to 1, which may be written as a percentage; None for anything else."""
+    """Parse a share from 0 to 1, or a percentage; return None for any other text."""
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
@@ -308,7 +305,7 @@ def _duration(values: Mapping[str, object], key: str, default: _Default, source:
     except ValueError as error:
         raise InputError(source, at=key, problem=str(error)) from error
     if length <= 0:
-        raise InputError(source, at=key, problem=f"{text} is not a length of time")
+        raise InputError(source, at=key, problem=f"{text} is not a positive duration")
     return length
 
 
@@ -334,11 +331,9 @@ def _path(values: Mapping[str, object], key: str) -> Path | None:
     return None if value is None else Path(str(value))
 
 
-def _choice(kind: type[_Choice], values: Mapping[str, object], key: str, source: str | Path) -> _Choice:
-    members = list(kind)
-    value = str(values.get(key) or members[0].value)
-    try:
-        return kind(value)
-    except ValueError:
-        choices = ", ".join(member.value for member in members)
-        raise InputError(source, at=key, problem=f"{value!r} is not possible", remedy=f"one of {choices}") from None
+def _choice(choices: type[_Choice], values: Mapping[str, object], key: str, source: str | Path) -> _Choice:
+    """Return the choice of a key; the first choice is the default."""
+    value = str(values.get(key) or next(iter(choices)))
+    if value not in list(choices):
+        raise InputError(source, at=key, problem=f"{value!r} is unknown", remedy=f"use one of {', '.join(choices)}")
+    return choices(value)

@@ -1,7 +1,7 @@
 """A scenario: the full description of one run.
 
-It comes from the command line, from keyword arguments, or from a YAML file whose keys are the fields below with dashes;
-paths in a file are relative to that file. What is given twice is taken from the more specific place: option over file.
+It comes from the command line, from keyword arguments, or from a YAML file whose keys are the fields below with dashes.
+Paths in a file are relative to that file. An option of the command line overrides the file.
 """
 
 from __future__ import annotations
@@ -21,45 +21,44 @@ from batkube.timing.time_rules import EXACT, TimeRules
 from batkube.timing.timeouts import PATIENCE, WATCHDOG
 from batkube.workloads.synthetic.recipes import WorkloadRecipe
 
-#: What a run writes unless told otherwise, and can do without. What is left is its results: jobs.csv, schedule.csv,
-#: what to be wary of, and the manifest.
+#: The files that `outputs` can omit. A run always writes jobs.csv, schedule.csv, fidelity.json and manifest.json.
 OPTIONAL_OUTPUTS = ("pods.csv", "machine_states.csv", "journal.jsonl")
 
 
 class Resources(enum.StrEnum):
-    """Which resource model a run uses."""
+    """The resource model of a run."""
 
-    AUTO = "auto"  # requests when any job states cpu, memory or other requests, machines otherwise
+    AUTO = "auto"  # requests if any job requests cpu, memory or other resources, else machines
     MACHINES = "machines"
     REQUESTS = "requests"
 
 
 class OnEviction(enum.StrEnum):
-    """What becomes of a job that is stopped to make room."""
+    """The consequence for a job whose pod is evicted or preempted."""
 
     RESUBMIT = "resubmit"  # it is queued again and starts over
     FAIL = "fail"  # it ends as COMPLETED_KILLED
 
 
 class OnFailure(enum.StrEnum):
-    """What becomes of a job of which a pod was lost because its node failed or is gone."""
+    """The consequence for a job that lost a pod because its node failed or was removed."""
 
     RESUBMIT = "resubmit"  # it is queued again and starts over
     FAIL = "fail"  # it ends as COMPLETED_FAILED
 
 
 class OnDeadlock(enum.StrEnum):
-    """What becomes of a run in which half-started jobs wait for one another for good."""
+    """The consequence for a run in which partly started jobs wait for each other forever."""
 
     FAIL = "fail"  # it ends at once
-    WAIT = "wait"  # it goes on as long as there is anything to wait for
+    WAIT = "wait"  # it continues as long as any event is due
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """The full description of one run."""
 
-    #: Files, and workloads that the run makes for itself.
+    #: Paths of files, and recipes of generated workloads.
     workloads: tuple[Path | WorkloadRecipe, ...]
     platform: str
     scheduler: str = "policy:fcfs"
@@ -68,102 +67,103 @@ class Scenario:
     time: TimeRules = EXACT
     resources: Resources = Resources.AUTO
     latencies: Path | None = None
-    #: What containers do, by their image or pod.
+    #: A rules file: the behaviour of containers by image or pod.
     rules: Path | None = None
     on_eviction: OnEviction = OnEviction.RESUBMIT
     on_failure: OnFailure = OnFailure.RESUBMIT
     on_deadlock: OnDeadlock = OnDeadlock.FAIL
-    #: What jobs are to their scheduler (`cluster.submission_forms`): bare pods, PodGroups, …; None for what it wants.
+    #: The form of jobs (`cluster.jobs.submission_forms`): bare pods, PodGroups, …; None for the scheduler's default.
     submit_as: SubmissionForm | None = None
-    #: What happens to the cluster meanwhile: an events file, or its entries.
+    #: The timeline of the cluster: an events file, or its entries.
     events: Path | tuple[object, ...] = ()
-    #: Where such entries stand, for messages.
+    #: The file that contains these entries, for messages.
     events_source: str = "scenario"
-    #: The configuration file of an outside scheduler, handed to it untouched.
+    #: The configuration file of an external scheduler, passed to it unchanged.
     scheduler_config: Path | None = None
-    #: Whether an outside scheduler runs such that the same scenario gives the same bytes.
+    #: Whether two runs with an external scheduler must give the same bytes.
     deterministic: bool = True
-    #: `zero`, `measured` or `model:CONSTANT[,PER-NODE[,PER-PENDING-POD]]`: how long a decision takes (`timing.costs`).
+    #: The virtual time of a decision: `zero`, `measured` or `model:CONSTANT[,PER-NODE[,PER-PENDING-POD]]`.
     decision_cost: str = ZERO
-    #: In virtual time: when nothing is due and an outside scheduler does nothing for so long, the run is given up.
+    #: In virtual time: the run fails if nothing is due and an external scheduler does nothing for this long.
     patience: Duration = PATIENCE
-    #: In real time: an outside scheduler that does not become idle for so long is stuck.
+    #: In real time: an external scheduler that does not become idle for this long is stuck.
     watchdog: Duration = WATCHDOG
-    #: More outside schedulers, `NAME=SCHEDULER` each, for the jobs that ask for them by name.
+    #: Additional external schedulers, each `NAME=SCHEDULER`, for the jobs that request them by name.
     more_schedulers: tuple[str, ...] = ()
-    #: Which share of the jobs that ask for no scheduler by name each of those gets, by lot; the main one has the rest.
+    #: The share of the jobs without a requested scheduler for each additional one, chosen at random.
     shares: Mapping[str, float] = field(default_factory=dict)
-    #: Programs that share the run's clock beside its schedulers, each with its arguments: `./descheduler --dry-run`.
+    #: Further programs that share the clock, each with its arguments: `./descheduler --dry-run`.
     attach: tuple[str, ...] = ()
-    #: More programs by name, beside those of the catalogue.
+    #: A file that adds programs to the catalogue.
     catalogue: Path | None = None
-    #: Who looks after objects: `ours`, `none` or `kube-controller-manager@1.34.4`, on the run's clock, with its
-    #: arguments; None for ours where a workload has any.
+    #: `ours`, `none` or `kube-controller-manager@1.34.4` with its arguments; None for ours if the workload has objects.
     controllers: str | None = None
-    #: Versions of the API that are off by default, and served in this run: `admissionregistration.k8s.io/v1beta1`.
+    #: API versions that are off by default but served in this run: `admissionregistration.k8s.io/v1beta1`.
     api: tuple[str, ...] = ()
-    #: Whether the energy of machines and jobs is counted.
+    #: Whether the energy of machines and jobs is measured.
     energy: bool = False
-    #: Who lets jobs arrive and executes them: None for ourselves, `batsim` or `batsim:ENDPOINT` for a real Batsim.
+    #: The engine that submits and executes jobs: None for Batkube, `batsim` or `batsim:ENDPOINT` for a real Batsim.
     engine: str | None = None
-    #: In virtual time: when the run ends, whatever has not ended by then.
+    #: In virtual time: the end of the run, even if jobs have not ended.
     until: Duration | None = None
-    #: How often what schedulers believe is compared with what is so; None for never.
+    #: The interval at which the state of schedulers is compared with the cluster; None for never.
     audit: Duration | None = None
-    #: What of the beginning and of the end of a run does not count in its means.
+    #: The beginning and the end of a run that its means exclude.
     warm_up: Trim = NO_TRIM
     cool_down: Trim = NO_TRIM
-    #: In real time: a run that is not over after so long is stopped. It has no part in the results of one that is.
+    #: In real time: a run that takes longer is stopped. It does not affect the results of a run that ends before.
     time_limit: Duration | None = None
-    #: What is done to an outside program and its connections in real time, to show that results do not depend on it.
+    #: Disturbances of external programs and connections in real time, which must not change the results.
     disturb: tuple[Disturbance, ...] = ()
-    #: Which files a run writes of those that it can do without.
+    #: The optional files that a run writes.
     outputs: tuple[str, ...] = OPTIONAL_OUTPUTS
 
     @property
     def resubmits_evicted(self) -> bool:
-        """Whether jobs that were evicted are queued again."""
+        """Whether evicted jobs are queued again."""
         return self.on_eviction is OnEviction.RESUBMIT and not self._uses_batsim
 
     @property
     def resubmits_lost(self) -> bool:
-        """Whether jobs whose node failed are queued again."""
+        """Whether jobs that lost a node are queued again."""
         return self.on_failure is OnFailure.RESUBMIT and not self._uses_batsim
 
     @property
     def _uses_batsim(self) -> bool:
-        """Whether a Batsim or a scheduler of its protocol takes part: Batsim knows no second try of a job."""
+        """Whether the run uses a Batsim, or a scheduler of its protocol. Batsim cannot resubmit a job."""
         return self.engine is not None or self.scheduler.startswith(BATSIM_PREFIX)
 
     @property
-    def left_out(self) -> list[str]:
-        """The files that a run of this scenario does not write, though it could."""
+    def omitted_outputs(self) -> list[str]:
+        """The optional files that the run does not write."""
         return [name for name in OPTIONAL_OUTPUTS if name not in self.outputs]
 
     @property
     def controller_manager(self) -> str | None:
-        """The command line of the program that looks after objects, if one does."""
+        """The command line of the kube-controller-manager, if one is used."""
         return None if self.controllers in (None, OUR_CONTROLLERS, NO_CONTROLLERS) else self.controllers
 
     @property
-    def is_outside(self) -> bool:
-        """Whether the scheduler is a program of its own rather than a policy of ours."""
+    def has_external_scheduler(self) -> bool:
+        """Whether the scheduler is an external program and not a policy."""
         return not self.scheduler.startswith(IN_PROCESS_PREFIXES)
 
     @property
     def input_files(self) -> list[Path]:
-        """The files that a run of this scenario reads; programs are not among them."""
+        """The files that the run reads, without programs."""
         platform = Path(self.platform) if is_file_spec(self.platform) else None
         events = self.events if isinstance(self.events, Path) else None
         policy = policy_file(self.scheduler)
-        maybe = (platform, self.latencies, self.rules, policy, self.scheduler_config, self.catalogue, events)
-        workloads = (one.trace if isinstance(one, WorkloadRecipe) else one for one in self.workloads)
-        return [path for path in (*workloads, *maybe) if path is not None]
+        others = (platform, self.latencies, self.rules, policy, self.scheduler_config, self.catalogue, events)
+        workloads = (source.trace if isinstance(source, WorkloadRecipe) else source for source in self.workloads)
+        return [path for path in (*workloads, *others) if path is not None]
 
     def describe(self) -> dict[str, object]:
-        """Return the scenario as the keys of a scenario file, as the manifest holds it."""
+        """Return the scenario by the keys of a scenario file, for the manifest."""
         return {
-            "workload": [dict(one.options) if isinstance(one, WorkloadRecipe) else str(one) for one in self.workloads],
+            "workload": [
+                dict(source.options) if isinstance(source, WorkloadRecipe) else str(source) for source in self.workloads
+            ],
             "platform": self.platform,
             "scheduler": [self.scheduler, *self.more_schedulers] if self.more_schedulers else self.scheduler,
             "scheduler-args": dict(self.scheduler_args),
@@ -194,28 +194,28 @@ class Scenario:
             "warm-up": self.warm_up.text or None,
             "cool-down": self.cool_down.text or None,
             TIME_LIMIT_KEY: None if self.time_limit is None else format_seconds(self.time_limit),
-            "disturb": [one.value for one in self.disturb],
+            "disturb": [disturbance.value for disturbance in self.disturb],
             "outputs": list(self.outputs),
         }
 
 
-#: The key of a scenario that says how long it may take, and nothing of what it is.
+#: The key that limits the real time of a run; it does not affect the results.
 TIME_LIMIT_KEY = "time-limit"
-#: What `controllers` may be.
+#: The values of `controllers`.
 OUR_CONTROLLERS, NO_CONTROLLERS, CONTROLLER_MANAGER = "ours", "none", "kube-controller-manager"
 CONTROLLERS_REMEDY = f"one of {OUR_CONTROLLERS}, {NO_CONTROLLERS}, {CONTROLLER_MANAGER}@1.34.4"
-#: What tells an in-process policy from an outside program in `--scheduler`.
+#: The prefix of a policy in `--scheduler`.
 POLICY_PREFIX = "policy:"
-#: And a scheduler that speaks Batsim's protocol: no program of the Kubernetes API, it decides as a policy does.
+#: The prefix of a scheduler that speaks Batsim's protocol. It has no Kubernetes client, and is called like a policy.
 BATSIM_PREFIX = "batsim:"
-#: What `engine` may be, alone or with an endpoint after a colon.
+#: The value of `engine`, alone or with an endpoint after a colon.
 BATSIM_ENGINE = "batsim"
-#: What begins the names of schedulers that decide within the simulation.
+#: The prefixes of schedulers that the simulation calls directly.
 IN_PROCESS_PREFIXES = (POLICY_PREFIX, BATSIM_PREFIX)
 
 
 def policy_file(scheduler: str) -> Path | None:
-    """Return the user's own file that `policy:FILE:CLASS` names; None for a built-in policy."""
+    """Return the file in `policy:FILE:CLASS`; None for a built-in policy."""
     name = scheduler.removeprefix(POLICY_PREFIX)
     if name == scheduler:
         return None

@@ -9,24 +9,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from batkube.cluster.jobs.outcomes import Outcome
-from batkube.cluster.mapping import NODE, POD, ResourceModel, kube_name, node_names_of, node_of
+from batkube.cluster.mapping import ResourceModel, kube_name
 from batkube.cluster.nodes.resource_usage import ResourceUsage
 from batkube.cluster.pods.usage import PodUsage
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
+from batkube.components.access import Access
 from batkube.components.cluster import KubeletOptions, start_cluster, start_scheduler
+from batkube.components.nodes import NodeCreator
 from batkube.execution.jobs.admissions import JobAdmissions
 from batkube.execution.jobs.submission import Submission
 from batkube.execution.jobs.workload_jobs import WorkloadJobs
 from batkube.execution.latencies.delays import Delays
-from batkube.execution.latencies.system_pods import machine_ids_of, system_pod_objects
 from batkube.execution.nodes.allocations import NodeAllocations, OvercommittedAllocations
 from batkube.execution.nodes.leases import NodeLeases
 from batkube.execution.profiles.run_times import run_time_on
 from batkube.kernel.clock import Clock
 from batkube.kernel.instants import START, Duration, Instant
 from batkube.kernel.journal import Journal
-from batkube.kernel.quantities import MACHINE, PODS
+from batkube.kernel.quantities import MACHINE
 from batkube.kernel.streams import Streams
 from batkube.outputs.writers.streaming_csv import MachineStatesWriter, PodsWriter
 from batkube.pacing.decision_stats import DecisionStats
@@ -42,11 +43,12 @@ from batkube.simulation.parts.batsim_engine import (
 )
 from batkube.simulation.parts.completion import CompletionTracker
 from batkube.simulation.parts.energy import create_energy_parts
+from batkube.simulation.parts.machine_states import record_machine_states
 from batkube.simulation.parts.peer_connection import connect_peer, outcome_listener
-from batkube.simulation.preparation.events import record_machine_states, start_timeline
 from batkube.simulation.preparation.input_notes import note_inputs
 from batkube.simulation.preparation.inputs import Inputs, served_api_versions
-from batkube.simulation.preparation.job_forms import admission_kinds, job_maker_of
+from batkube.simulation.preparation.job_forms import admission_kinds, job_creator_of
+from batkube.simulation.preparation.timeline import start_timeline
 from batkube.timing.loop import Loop
 from batkube.timing.time_rules import TimeMode
 from batkube.workloads.container_rules.rules import ContainerRules
@@ -54,10 +56,9 @@ from batkube.workloads.model import Job
 
 if TYPE_CHECKING:
     from batkube.components.controllers import ControllerContext
+    from batkube.execution.energy.log import EnergyLog
     from batkube.execution.jobs.gang_monitor import GangMonitor
-    from batkube.execution.jobs.work_runners import WorkRunner
     from batkube.execution.nodes.device_log import DeviceLog
-    from batkube.execution.profiles.energy_log import EnergyLog
     from batkube.policies.runtime.policy_scheduler import PolicyScheduler
     from batkube.programs.observation.conflicts import SchedulerConflicts
     from batkube.programs.observation.observer import ProgramObserver
@@ -76,7 +77,7 @@ class Simulation:
     loop: Loop
     #: The external programs, if any, and the time driver.
     programs: ProgramTimeDriver
-    #: Of the workloads' jobs.
+    #: The outcomes of the workloads' jobs.
     outcomes: list[Outcome]
     machine_states: MachineStatesWriter
     #: The resources that pods used over time.
@@ -122,58 +123,59 @@ def assemble(
     states = MachineStatesWriter(states_file, len(machines))
     observer = _create_observer(world) if inputs.external_programs else None
     pods = PodsWriter(pods_file, world.machines.names, None if observer is None else observer.pop_attempts)
-    accounts = NodeAllocations(world.store) if scenario.time.enforces_admission else OvercommittedAllocations(world)
+    allocations = NodeAllocations(world.store) if scenario.time.enforces_admission else OvercommittedAllocations(world)
     server = _create_server(world, inputs, rules)
     # Jobs: their arrival, their objects and their outcomes.
-    maker = job_maker_of(world, model, None if server is None else server.api.client("batkube"), inputs.job_forms)
-    delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, world.streams)
-    arrivals = _arrivals(inputs, world)
+    access = Access.of_world(world, None if server is None else server.api.client)
+    creator = job_creator_of(world, model, access.client("batkube"), inputs.job_forms)
+    delays, arrivals = Delays(inputs.latencies, world.streams), _arrivals(inputs, world)
     engine = start_engine(world, inputs, arrivals, scheduler_folder.parent / "engine")
-    submission = Submission(world, arrivals if engine.batsim is None else (), maker, delays)
+    submission = Submission(world, arrivals if engine.batsim is None else (), creator, delays)
     power = create_energy_parts(world, inputs)
     on_outcome = outcome_listener(inputs, outcomes, engine)
-    jobs = _create_workload_jobs(world, inputs, submission, engine.batsim or power.execution_work, on_outcome, pods)
+    jobs = _create_workload_jobs(world, inputs, access, submission, on_outcome, pods)
     # The cluster: kubelets, controllers, a policy's scheduler, and then its nodes.
-    may_go = bool(inputs.timetable or inputs.external_programs)
-    on_busy = record_machine_states(world, accounts, states, power.switches, may_go=may_go)
+    nodes_may_change = bool(inputs.timeline or inputs.external_programs)
+    on_busy = record_machine_states(world, allocations, states, power.switches, nodes_may_change=nodes_may_change)
+    work = engine.batsim or power.execution_work
     start_cluster(
         world,
-        None if server is None else server.api.client,
-        KubeletOptions(accounts, jobs, delays, rules, on_busy),
+        access,
+        KubeletOptions(allocations, work, jobs.handle_node_loss, delays, rules, on_busy),
         _controller_context(world, inputs, server, rules),
         has_lifecycle=inputs.has_node_lifecycle,
         watches_nodes=not inputs.has_leases,
         node_resources={MACHINE: "1"} if model is ResourceModel.MACHINES else None,
     )
-    if inputs.has_leases and server is not None:
-        NodeLeases(world, server.api.client("kubelet"))
+    if inputs.has_leases:
+        NodeLeases(world, access.client("kubelet"))
     note_inputs(inputs, world.notes)
-    policy = _schedule_in_process(world, inputs, server)
-    _start_nodes(world, inputs)
-    _start_system_pods(world, inputs, accounts)
+    policy = _schedule_in_process(world, inputs, access)
+    nodes = _create_nodes(world, access, inputs, allocations)
     # The end of the run, and its other participants: objects, programs, events, a peer that uses Batsim's protocol.
-    gangs = _watch_gangs(world, inputs)
-    admissions = JobAdmissions(world, admission_kinds(inputs.job_forms))
+    gangs, admissions = _watch_gangs(world, inputs), JobAdmissions(world, admission_kinds(inputs.job_forms))
     devices = _watch_devices(world, inputs)
-    work = CompletionTracker(world, inputs.job_count, outcomes, jobs.report_remaining, scenario.until, observer, gangs)
+    tracker = CompletionTracker(
+        world, inputs.job_count, outcomes, jobs.report_remaining, scenario.until, observer, gangs
+    )
     if server is not None:
-        work.track_objects(server.api.manifest_client(server.token), inputs.objects, pods.write_pod)
+        tracker.track_objects(server.api.manifest_client(server.token), inputs.objects, pods.write_pod)
     if server is None or observer is None:
         programs: ProgramTimeDriver = NoPrograms(world, engine.batsim)
     else:
         setup = ProgramSetup(world, loop, scenario, server, inputs.external_programs, observer, scheduler_folder)
-        programs = _start_programs(setup, accounts, engine)
+        programs = _start_programs(setup, allocations, engine)
     auditor = _create_auditor(world, inputs, policy, programs, scheduler_folder)
-    start_timeline(world, inputs.timetable, model, server, are_nodes_watched=inputs.has_node_lifecycle)
-    link = connect_peer(inputs, submission, work, scheduler_folder, engine, power, policy)
+    start_timeline(world, access, nodes, inputs.timeline, server, are_nodes_watched=inputs.has_node_lifecycle)
+    link = connect_peer(inputs, submission, tracker, scheduler_folder, engine, power, policy)
     submission.start()
     return Simulation(
-        *(world, loop, programs, outcomes, states, accounts.usage, work, rules, gangs, admissions),
+        *(world, loop, programs, outcomes, states, allocations.usage, tracker, rules, gangs, admissions),
         unknown_kinds=() if server is None else server.unknown_kinds,
         conflicts=None if server is None else server.conflicts,
         devices=devices,
         auditor=auditor,
-        energy=power.energy_book,
+        energy=power.energy_log,
         peer_connection=link,
     )
 
@@ -190,19 +192,19 @@ def _create_world(inputs: Inputs, journal: Journal) -> World:
 def _create_workload_jobs(
     world: World,
     inputs: Inputs,
+    access: Access,
     submission: Submission,
-    workplace: WorkRunner | None,
     on_outcome: Callable[[Outcome], None],
     pods: PodsWriter,
 ) -> WorkloadJobs:
     """Return the tracker of the workloads' jobs, which resubmits evicted and lost jobs."""
     jobs = WorkloadJobs(
         world,
+        access.client("batkube"),
         submission.creator,
         resubmit=submission.resubmit if inputs.scenario.resubmits_evicted else None,
         resubmit_lost=submission.resubmit if inputs.scenario.resubmits_lost else None,
         are_nodes_watched=inputs.has_node_lifecycle,
-        work=workplace,
         on_outcome=on_outcome,
         on_pods=pods.write,
     )
@@ -240,7 +242,7 @@ def _watch_gangs(world: World, inputs: Inputs) -> GangMonitor | None:
 
 def _watch_devices(world: World, inputs: Inputs) -> DeviceLog | None:
     """Return the log of device allocations, or None if no object can claim devices."""
-    if not inputs.objects and not inputs.timetable.applied_objects:
+    if not inputs.objects and not inputs.timeline.applied_objects:
         return None
     from batkube.execution.nodes.device_log import DeviceLog
 
@@ -279,22 +281,13 @@ def _controller_context(
     )
 
 
-def _start_nodes(world: World, inputs: Inputs) -> None:
-    """Create the nodes, except those that events add later."""
-    machines, later = inputs.platform.machines, inputs.timetable.added_nodes
-    nodes = [node_of(machine, inputs.model, START) for machine in machines if kube_name(machine.name) not in later]
-    world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
-
-
-def _start_system_pods(world: World, inputs: Inputs, accounts: NodeAllocations) -> None:
-    """Start the cluster's system pods, which hold their requests from the beginning."""
-    pods, machines = inputs.latencies.system_pods, inputs.platform.machines
-    if not pods:
-        return
-    names = node_names_of(machines)
-    world.store.create(POD, *system_pod_objects(pods, machines, names, START), START)
-    for pod, machine_id in zip(pods, machine_ids_of(pods, machines), strict=True):
-        accounts.reserve(names[machine_id], (*pod.requests, (PODS, 1)))
+def _create_nodes(world: World, access: Access, inputs: Inputs, allocations: NodeAllocations) -> NodeCreator:
+    """Create the nodes, except those that events add later, and their system pods."""
+    nodes, machines = NodeCreator(world, access, inputs.model), inputs.platform.machines
+    later = inputs.timeline.added_nodes
+    nodes.store((machine for machine in machines if kube_name(machine.name) not in later), START)
+    nodes.store_system_pods(inputs.latencies.system_pods, machines, allocations, START)
+    return nodes
 
 
 def _arrivals(inputs: Inputs, world: World) -> Iterable[Job]:
@@ -303,12 +296,12 @@ def _arrivals(inputs: Inputs, world: World) -> Iterable[Job]:
     if inputs.external_programs:
         from batkube.programs.selection.scheduler_shares import SchedulerShares, assign_schedulers
 
-        lots = SchedulerShares(inputs.scenario.shares, world.streams.named("shares"))
-        jobs = assign_schedulers(jobs, inputs.external_programs, world.notes, lots)
+        shares = SchedulerShares(inputs.scenario.shares, world.streams.named("shares"))
+        jobs = assign_schedulers(jobs, inputs.external_programs, world.notes, shares)
     return jobs if inputs.latencies.client is None else inputs.latencies.client.throttle(jobs)
 
 
-def _start_programs(setup: ProgramSetup, accounts: NodeAllocations, engine: EngineSetup) -> ProgramTimeDriver:
+def _start_programs(setup: ProgramSetup, allocations: NodeAllocations, engine: EngineSetup) -> ProgramTimeDriver:
     """Start the external programs with the time driver of the scenario."""
     if setup.scenario.time.mode is TimeMode.EXACT:
         from batkube.programs.startup.launch import start_coordinated
@@ -316,10 +309,10 @@ def _start_programs(setup: ProgramSetup, accounts: NodeAllocations, engine: Engi
         return start_coordinated(setup, engine.batsim)
     from batkube.pacing.launch import start_paced
 
-    return start_paced(setup, DecisionStats(setup.world, accounts))
+    return start_paced(setup, DecisionStats(setup.world, allocations))
 
 
-def _schedule_in_process(world: World, inputs: Inputs, server: RunServer | None) -> PolicyScheduler | None:
+def _schedule_in_process(world: World, inputs: Inputs, access: Access) -> PolicyScheduler | None:
     """Start the in-process scheduler of the run's policy, if it has one."""
     if inputs.policy is None:
         return None
@@ -327,12 +320,11 @@ def _schedule_in_process(world: World, inputs: Inputs, server: RunServer | None)
         inputs.policy,
         world.streams.named("policy"),
         inputs.model,
-        true_length=_true_length_function(inputs),
+        true_run_time=_true_run_time_function(inputs),
         machines=inputs.platform.machines,
         has_switches=inputs.scenario.energy,
     )
-    client = None if server is None else server.api.client("kube-scheduler")
-    return start_scheduler(world, client, choice)
+    return start_scheduler(world, access, choice)
 
 
 def _create_auditor(
@@ -350,11 +342,11 @@ def _create_auditor(
         CacheComparison(attached.process) for program, attached in pairs if supports_cache_comparison(program)
     ]
     return RunAuditor(
-        world, inputs.scenario.audit, policy, comparisons, folder, is_outside=bool(inputs.external_programs)
+        world, inputs.scenario.audit, policy, comparisons, folder, has_external_scheduler=bool(inputs.external_programs)
     )
 
 
-def _true_length_function(inputs: Inputs) -> Callable[[Job], Duration]:
+def _true_run_time_function(inputs: Inputs) -> Callable[[Job], Duration]:
     """Return the function for the run time of a job: on the slowest machines, or in the fluid model without others."""
     slowest, fluid_model = inputs.platform.slowest, inputs.fluid_model
     if inputs.scenario.engine is not None:

@@ -44,8 +44,9 @@ def _is_in_notebook() -> bool:
 
 @contextlib.contextmanager
 def _bar(done_with: str) -> Iterator[ProgressListener]:
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from batkube.kernel.text.console import EscapingConsole
 
     columns = (
         TextColumn("jobs"),
@@ -54,7 +55,7 @@ def _bar(done_with: str) -> Iterator[ProgressListener]:
         TextColumn(f"{{task.fields[virtual]}} {done_with}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=EscapingConsole(stderr=True), transient=True) as bar:
         task = bar.add_task("jobs", total=None, virtual="0 s")
 
         def show(done: int, total: int, now: Instant) -> None:

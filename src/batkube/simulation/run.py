@@ -34,8 +34,8 @@ from batkube.scenarios.keys import KEYS, make_scenario
 from batkube.scenarios.scenario import POLICY_PREFIX, Scenario
 from batkube.schedulers.catalogue import Catalogue
 from batkube.simulation.assembly import Simulation, assemble
-from batkube.simulation.preparation.events import note_pending_events
 from batkube.simulation.preparation.inputs import Inputs, PolicyObject, read_inputs
+from batkube.simulation.preparation.timeline import note_pending_events
 from batkube.simulation.progress import ProgressListener, is_interactive, progress_display
 from batkube.simulation.run_record import RunRecord
 from batkube.simulation.time_limit import TimeLimitReached, time_limit
@@ -59,7 +59,7 @@ class Run(Results):
     """A finished run: its output folder as pandas frames and pictures."""
 
     def __init__(self, folder: Path, *, temporary: bool = False) -> None:
-        """A `temporary` folder is removed when the object goes."""
+        """A `temporary` folder is removed together with the object."""
         super().__init__(folder)
         if temporary:
             weakref.finalize(self, shutil.rmtree, folder.parent, ignore_errors=True)
@@ -83,12 +83,13 @@ def run(
 ) -> Run:
     """Run one scenario and return its results.
 
-    `scheduler` is what `batkube run --scheduler` takes, or a class derived from `batkube.policies.Policy`, or an
-    instance of one, which is copied. A program of the catalogue is built on first use, and kept.
-    Raises InputError when an input is unusable, RunFailed when jobs are left without an outcome, and Bug when Batkube
-    itself is at fault. Without `out` the folder is temporary and lives as long as the returned object. How far the run
-    has come is shown on standard error if `progress` says so, or says nothing and somebody is watching: on a terminal,
-    or in a notebook. `more` are further keys of a scenario file, with underscores: `decision_cost="measured"`.
+    `scheduler` is a value of `batkube run --scheduler`, a subclass of `batkube.policies.Policy`, or an instance of one,
+    which is copied. A program of the catalogue is built on first use and cached. Raises InputError for invalid inputs,
+    RunFailed if jobs are left without an outcome, and Bug for an error in Batkube itself.
+
+    Without `out`, the folder is temporary and removed together with the returned object. `progress` shows the progress
+    of the run on standard error; by default on a terminal and in a notebook. `more` are further keys of a scenario
+    file, with underscores: `decision_cost="measured"`.
     """
     workloads = [workload] if isinstance(workload, str | Path | Mapping) else list(workload)
     own_policy, scheduler = _policy_object(scheduler)
@@ -127,7 +128,10 @@ def run(
 
 
 def _policy_object(scheduler: str | Sequence[str] | PolicyObject) -> tuple[PolicyObject | None, str | Sequence[str]]:
-    """Return a policy that was given as an object, and the scheduler as a scenario names it. Raises InputError."""
+    """Return the policy if `scheduler` is an object, and the name of the scheduler in the scenario.
+
+    Raises InputError.
+    """
     if isinstance(scheduler, str | list | tuple):
         return None, scheduler
     kind = scheduler if isinstance(scheduler, type) else type(scheduler)
@@ -155,7 +159,7 @@ def _build_with_output(title: str, catalogue: Catalogue) -> Path:
 
 
 def _extra_keys(more: Mapping[str, object]) -> dict[str, object]:
-    """Return further keyword arguments as keys of a scenario; a wrong one is a wrong argument."""
+    """Return additional keyword arguments as keys of a scenario. Raises TypeError for an unknown one."""
     keys = {name.replace("_", "-"): value for name, value in more.items()}
     for key in keys:
         if key not in KEYS:
@@ -188,7 +192,7 @@ def execute(
 
     def place(name: str) -> Path:
         # The journal is always written, because it determines the digest; it may go to /dev/null.
-        return Path(os.devnull) if name in scenario.left_out else folder.file(name)
+        return Path(os.devnull) if name in scenario.omitted_outputs else folder.file(name)
 
     with folder.writing():
         with (
@@ -223,8 +227,10 @@ def execute(
     log.info("written to %s after %.2f s", folder.path, stopwatch.real_s)
     if failure is None:
         return record
-    kept = f"what was computed until then is in {folder.path}"
-    raise (as_bug(failure, kept) if isinstance(failure, Bug) else RunFailed(f"{failure}\n  {kept}")) from failure
+    partial_results = f"what was computed until then is in {folder.path}"
+    raise (
+        as_bug(failure, partial_results) if isinstance(failure, Bug) else RunFailed(f"{failure}\n  {partial_results}")
+    ) from failure
 
 
 def _release_frames(error: BaseException) -> None:
@@ -241,17 +247,17 @@ def _failure(error: BaseException, inputs: Inputs, simulation: Simulation | None
         raise error
     if isinstance(error, RunFailed):
         return error
-    when = "before the first instant"
+    instant_text = "before the first instant"
     if simulation is not None:
-        when = f"at {human_duration(simulation.world.clock.now)} of virtual time"
+        instant_text = f"at {human_duration(simulation.world.clock.now)} of virtual time"
     if isinstance(error, Exception) and not isinstance(error, MemoryError):
         # All inputs have been read, so that none can be nested too deeply any more.
         if expected_error(error) is not None and not isinstance(error, RecursionError):
             raise error  # an input, or the machine: not what a run computes
-        return as_bug(error, when)
-    what = "out of memory" if isinstance(error, MemoryError) else str(error) or "interrupted"
+        return as_bug(error, instant_text)
+    reason = "out of memory" if isinstance(error, MemoryError) else str(error) or "interrupted"
     place = inputs.policy and line_in_policy(inputs.policy, error)  # finds an endless loop in a policy
-    failure = RunFailed(f"{what} {when}{f', in {place}' if place else ''}")
+    failure = RunFailed(f"{reason} {instant_text}{f', in {place}' if place else ''}")
     if simulation is None:
         raise failure from error
     return failure
@@ -280,7 +286,7 @@ def _run_to_end(simulation: Simulation, inputs: Inputs, progress: ProgressListen
         remedy = "use a scheduler that starts the pods of a job together, or --on-deadlock wait"
         raise RunFailed(f"{simulation.gangs.deadlock}\n  remedy: {remedy}")
     simulation.rules.note_unused(simulation.world.notes)
-    note_pending_events(inputs.timetable, simulation.world.notes, simulation.world.clock.now)
+    note_pending_events(inputs.timeline, simulation.world.notes, simulation.world.clock.now)
     unfinished = _unfinished(inputs, simulation.outcomes)
     if not unfinished:
         _check_no_pod_left(simulation)
@@ -289,6 +295,10 @@ def _run_to_end(simulation: Simulation, inputs: Inputs, progress: ProgressListen
     rest = [*unfinished, *work.unfinished()]
     if rest and work.is_time_up:
         simulation.world.notes.add(_UNFINISHED_AT_END, example=rest[0], count=len(rest))
+    elif endless := work.endless_pods():
+        raise RunFailed(
+            f"pod {endless[0]} runs forever, so the run would not end\n  remedy: add --until, such as --until 1d"
+        )
     elif rest:
         examples = ", ".join(rest[:5]) + (", …" if len(rest) > 5 else "")
         raise RunFailed(
@@ -299,7 +309,7 @@ def _run_to_end(simulation: Simulation, inputs: Inputs, progress: ProgressListen
 
 
 def _patience_text(scenario: Scenario) -> str:
-    return f" for {human_duration(scenario.patience)} of virtual time" if scenario.is_outside else ""
+    return f" for {human_duration(scenario.patience)} of virtual time" if scenario.has_external_scheduler else ""
 
 
 def _unknown_kinds_hint(unknown_kinds: Sequence[str]) -> str:
@@ -326,7 +336,7 @@ def _job_names(jobs: Iterable[Job]) -> dict[str, list[str]]:
     names: dict[str, list[str]] = {}
     for job in jobs:
         names.setdefault(job.workload, []).append(job.name)
-    return {workload: sorted(some) for workload, some in names.items()}
+    return {workload: sorted(workload_jobs) for workload, workload_jobs in names.items()}
 
 
 def _check_no_pod_left(simulation: Simulation) -> None:

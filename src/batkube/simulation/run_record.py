@@ -96,7 +96,7 @@ class RunRecord:
         folder.seal(self._manifest())
 
     def write_bug(self, folder: OutputFolder, bug: Bug) -> None:
-        """Keep the files that `write` wrote before `bug` arose, or before it failed because of it."""
+        """Keep the files that `write` wrote before `bug` was raised, and add its report."""
         self._mark_failed(folder, bug)
         try:
             manifest = replace(self, failure=bug)._manifest()
@@ -168,12 +168,12 @@ class RunRecord:
             ],
             "platform": {"machines": list(self._machines())},
             "jobs": self.simulation.completion.job_count,
-            "objects": len(self.inputs.objects) + len(self.inputs.timetable.applied_objects),
+            "objects": len(self.inputs.objects) + len(self.inputs.timeline.applied_objects),
             "end_s": as_float_s(self.simulation.world.clock.now),
             "result": "completed" if self.failure is None else "failed",
             "failure": None if self.failure is None else str(self.failure),
             "digest": self.digest,
-            "left_out": scenario.left_out,
+            "left_out": scenario.omitted_outputs,
             "programs": self._programs(),
             "real": {
                 "run_s": round(self.stopwatch.real_s, 3),
@@ -187,7 +187,7 @@ class RunRecord:
         }
 
     def _machines(self) -> Iterator[dict[str, object]]:
-        """Yield what there is to know of each machine; when its node existed, if not all the time."""
+        """Yield the manifest entry of each machine, with the times at which its node existed unless it always did."""
         register = self.simulation.world.machines
         for number, machine in enumerate(register.machines):
             entry = {"name": machine.name, "cpu_milli": machine.cpu_milli, "capacity": machine.capacity}

@@ -1,9 +1,8 @@
-"""A limit to the real time that a run may take.
+"""A limit on the real time of a run.
 
-An alarm keeps it, so that it also stops a policy that never ends, and a wait for a program that never answers. A policy
-that catches every exception does not stop at that either, and then the process is ended, with one line and without its
-results. Where Python does not get to run at all, within a long call into a library written in C, there is only its
-`faulthandler`, which shows where that is.
+An alarm enforces it, so that it also stops a policy that never returns, and a wait for a program that never answers.
+If a policy catches every exception, a second alarm ends the process with a one-line message and without results.
+During a long call into a C library no Python code runs; then `faulthandler` prints the stack.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class TimeLimitReached(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def time_limit(limit: Duration | None) -> Iterator[None]:
-    """Raise TimeLimitReached in the block once it has taken `limit` of real time. None is no limit."""
+    """Raise TimeLimitReached in the block once it has taken `limit` of real time. None means no limit."""
     if limit is None:
         yield
         return

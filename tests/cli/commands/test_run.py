@@ -1,4 +1,4 @@
-"""`batkube run` as a user types it."""
+"""`batkube run`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def batkube(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
 
-def test_a_scenario_file_runs_from_anywhere_and_options_override_it(tmp_path: Path) -> None:
+def test_paths_in_a_scenario_file_are_relative_to_it_and_options_override_it(tmp_path: Path) -> None:
     inputs = tmp_path / "inputs"
     inputs.mkdir()
     (inputs / "w.json").write_text(json.dumps(WORKLOAD))
@@ -35,7 +35,7 @@ def test_a_scenario_file_runs_from_anywhere_and_options_override_it(tmp_path: Pa
     assert "31.0 s" in result.stdout
 
 
-def test_the_scenario_of_a_manifest_runs_again_to_the_same_digest(tmp_path: Path) -> None:
+def test_the_scenario_of_a_manifest_repeats_the_run(tmp_path: Path) -> None:
     (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
     options = ["--workload", "w.json", "--platform", "4x1", "--scheduler", "policy:random", "--seed", "5"]
     assert batkube("run", *options, "--out", "one", cwd=tmp_path).returncode == 0
@@ -47,7 +47,7 @@ def test_the_scenario_of_a_manifest_runs_again_to_the_same_digest(tmp_path: Path
     assert json.loads((tmp_path / "two" / "manifest.json").read_text())["digest"] == first["digest"]
 
 
-def test_quiet_prints_results_and_nothing_else(tmp_path: Path) -> None:
+def test_quiet_prints_only_results(tmp_path: Path) -> None:
     (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
 
     result = batkube("run", "--workload", "w.json", "--platform", "4x1", "--quiet", "--out", "out", cwd=tmp_path)
@@ -73,7 +73,7 @@ def test_quiet_prints_results_and_nothing_else(tmp_path: Path) -> None:
     ]
 
 
-def test_a_policy_that_leaves_jobs_behind_exits_1_and_names_them(tmp_path: Path) -> None:
+def test_jobs_without_an_outcome_are_named_and_the_exit_code_is_1(tmp_path: Path) -> None:
     (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
     policy = "from batkube.policies.interface import Policy\nclass Lazy(Policy):\n    def decide(self, view):\n"
     (tmp_path / "lazy.py").write_text(policy + "        yield from ()\n")
@@ -87,7 +87,7 @@ def test_a_policy_that_leaves_jobs_behind_exits_1_and_names_them(tmp_path: Path)
     assert (tmp_path / "out" / "journal.jsonl").is_file()
 
 
-def test_jobs_without_walltime_are_noted_where_a_policy_plans(tmp_path: Path) -> None:
+def test_a_planning_policy_notes_jobs_without_walltime(tmp_path: Path) -> None:
     jobs = [{key: value for key, value in job.items() if key != "walltime"} for job in WORKLOAD["jobs"]]  # type: ignore[attr-defined]
     (tmp_path / "w.json").write_text(json.dumps({**WORKLOAD, "jobs": jobs}))
 
@@ -99,8 +99,8 @@ def test_jobs_without_walltime_are_noted_where_a_policy_plans(tmp_path: Path) ->
     assert note["count"] == 6
 
 
-def test_running_starts_without_what_only_other_commands_need(tmp_path: Path) -> None:
-    """pandas and matplotlib take most of a second to import; the rest is memory that a long trace has to bear."""
+def test_run_imports_no_libraries_of_other_commands(tmp_path: Path) -> None:
+    """pandas and matplotlib take most of a second to import, and the others need memory."""
     (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
     script = (
         "import sys; from batkube.cli.invocation import invoke; invoke()\n"
@@ -117,12 +117,12 @@ def test_running_starts_without_what_only_other_commands_need(tmp_path: Path) ->
     assert result.stdout.splitlines()[-1] == "[]"
 
 
-def test_the_version_and_the_policies_are_told(tmp_path: Path) -> None:
+def test_the_version_and_the_policies_are_printed(tmp_path: Path) -> None:
     assert batkube("--version", cwd=tmp_path).stdout.startswith("batkube 0.")
     assert "policy:conservative" in batkube("policies", cwd=tmp_path).stdout
 
 
-def test_an_interrupted_run_says_where_and_keeps_what_it_has(tmp_path: Path) -> None:
+def test_an_interrupted_run_reports_its_position_and_keeps_its_outputs(tmp_path: Path) -> None:
     (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
     policy = (
         "import os, signal\nfrom batkube.policies import Policy\nclass Stuck(Policy):\n    def decide(self, view):\n"
@@ -140,7 +140,7 @@ def test_an_interrupted_run_says_where_and_keeps_what_it_has(tmp_path: Path) -> 
     assert not list(tmp_path.glob(".out*"))
 
 
-def test_a_run_of_objects_tells_what_became_of_their_pods(tmp_path: Path) -> None:
+def test_a_run_of_objects_prints_the_phases_of_their_pods(tmp_path: Path) -> None:
     template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "web"}]}}
     spec = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template}
     web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}

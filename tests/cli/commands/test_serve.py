@@ -1,4 +1,4 @@
-"""`batkube serve`: starts, says how to use it, speaks HTTP and HTTPS, ends cleanly."""
+"""`batkube serve`: start, message, HTTP and HTTPS, shutdown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import yaml
 from batkube.cli.main import main
 
 
-class Served:
+class ServeProcess:
     """A running server."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
@@ -62,10 +62,10 @@ class Served:
         )
         headers = {"Authorization": f"Bearer {token or self.token}"} if token != "" else {}
         connection.request("GET", path, headers=headers)
-        answer = connection.getresponse()
-        body = answer.read()
+        response = connection.getresponse()
+        body = response.read()
         connection.close()
-        return answer.status, json.loads(body) if body.startswith(b"{") else {}
+        return response.status, json.loads(body) if body.startswith(b"{") else {}
 
     def authority(self) -> str:
         config = yaml.safe_load((self.folder / "kubeconfig").read_text())
@@ -78,35 +78,35 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    server = Served(tmp_path_factory.mktemp("serve") / "out", "--platform", "3x4,16Gi")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
+    server = ServeProcess(tmp_path_factory.mktemp("serve") / "out", "--platform", "3x4,16Gi")
     yield server
     if server.process.poll() is None:
         server.end()
 
 
-def test_it_says_in_one_line_how_to_use_it(served: Served) -> None:
+def test_the_message_contains_the_url_and_the_kubeconfig(served: ServeProcess) -> None:
     config = served.folder / "kubeconfig"
     assert served.line == f"serving 3 nodes at {served.url}; use it with: export KUBECONFIG={config.resolve()}\n"
 
 
-def test_the_kubeconfig_is_for_its_owner_alone(served: Served) -> None:
+def test_only_the_owner_can_read_the_kubeconfig(served: ServeProcess) -> None:
     assert stat.S_IMODE((served.folder / "kubeconfig").stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("tls", [True, False])
-def test_one_port_speaks_both_http_and_https(served: Served, tls: bool) -> None:
+def test_one_port_serves_http_and_https(served: ServeProcess, tls: bool) -> None:
     status, nodes = served.get("/api/v1/nodes", tls=tls)
     assert status == 200
     assert [node["metadata"]["name"] for node in nodes["items"]] == ["node-0", "node-1", "node-2"]
 
 
-def test_nobody_gets_in_with_another_token_and_strangers_see_nothing(served: Served) -> None:
+def test_a_wrong_token_is_unauthorized_and_anonymous_requests_are_forbidden(served: ServeProcess) -> None:
     assert served.get("/api/v1/nodes", token="wrong")[0] == 401
     assert served.get("/api/v1/nodes", token="")[0] == 403
 
 
-def test_a_client_that_connects_and_says_nothing_disturbs_nobody(served: Served) -> None:
+def test_silent_and_invalid_connections_do_not_block_other_clients(served: ServeProcess) -> None:
     with (
         socket.create_connection(("127.0.0.1", served.port)),
         socket.create_connection(("127.0.0.1", served.port)) as other,
@@ -115,7 +115,7 @@ def test_a_client_that_connects_and_says_nothing_disturbs_nobody(served: Served)
         assert served.get("/version")[0] == 200
 
 
-def test_use_of_nodes_is_served(served: Served) -> None:
+def test_metrics_of_nodes_are_served(served: ServeProcess) -> None:
     status, metrics = served.get("/apis/metrics.k8s.io/v1beta1/nodes")
     assert status == 200
     assert [(one["metadata"]["name"], one["usage"]["cpu"]) for one in metrics["items"]] == [
@@ -125,7 +125,7 @@ def test_use_of_nodes_is_served(served: Served) -> None:
     ]
 
 
-def test_the_use_and_the_log_of_a_pod_are_served(served: Served) -> None:
+def test_metrics_and_log_of_a_pod_are_served(served: ServeProcess) -> None:
     container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "250m", "memory": "64Mi"}}}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [container]}}
     pods = "/api/v1/namespaces/default/pods"
@@ -141,12 +141,12 @@ def test_the_use_and_the_log_of_a_pod_are_served(served: Served) -> None:
     assert served.get(f"{pods}/p/log?previous=true")[0] == 400
 
 
-def test_what_containers_do_and_use_may_be_said_by_rules(tmp_path: Path) -> None:
+def test_rules_set_duration_and_usage_of_containers(tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text(
         "- {image: x, duration: forever, cpu: 300m, memory: [[0, 1Gi], [0, 2Gi]]}\n- {image: y, duration: 1}"
     )
-    server = Served(tmp_path / "out", "--platform", "1x4,16Gi", "--rules", str(rules))
+    server = ServeProcess(tmp_path / "out", "--platform", "1x4,16Gi", "--rules", str(rules))
     try:
         spec = {"containers": [{"name": "c", "image": "x:1"}], "restartPolicy": "Never"}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
@@ -163,24 +163,24 @@ def test_what_containers_do_and_use_may_be_said_by_rules(tmp_path: Path) -> None
     assert (note["subject"], note["example"]) == ("rules", f"{rules}: [1]")
 
 
-def test_ages_are_those_of_the_clients_clock(served: Served) -> None:
+def test_timestamps_are_in_real_time(served: ServeProcess) -> None:
     _, node = served.get("/api/v1/nodes/node-0")
     created = time.mktime(time.strptime(node["metadata"]["creationTimestamp"], "%Y-%m-%dT%H:%M:%SZ")) - time.timezone
     assert abs(time.time() - created) < 300
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_cleanly_when_asked_to(tmp_path: Path, number: signal.Signals) -> None:
-    server = Served(tmp_path / "out", "--bare", "--quiet")
+def test_a_signal_stops_the_server_with_exit_code_0(tmp_path: Path, number: signal.Signals) -> None:
+    server = ServeProcess(tmp_path / "out", "--bare", "--quiet")
     assert server.line == f"{tmp_path / 'out' / 'kubeconfig'}\n"
     assert server.get("/api/v1/nodes")[1]["items"] == []
     assert server.end(number) == (0, "")
 
 
-def test_latencies_that_only_a_run_knows_are_noted(tmp_path: Path) -> None:
+def test_latencies_that_only_apply_to_runs_are_noted(tmp_path: Path) -> None:
     latencies = tmp_path / "latencies.yaml"
     latencies.write_text("start: 0.1\nspawn: 0.1\nsystem-pods: [{name: coredns, cpu: 100m}]\n")
-    server = Served(tmp_path / "out", "--platform", "1x1", "--latencies", str(latencies))
+    server = ServeProcess(tmp_path / "out", "--platform", "1x1", "--latencies", str(latencies))
 
     server.end()
 
@@ -188,10 +188,10 @@ def test_latencies_that_only_a_run_knows_are_noted(tmp_path: Path) -> None:
     assert note["example"] == "spawn, system-pods"
 
 
-def test_users_can_be_given_as_to_kube_apiserver(tmp_path: Path) -> None:
+def test_users_are_read_from_a_token_file_of_kube_apiserver(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.csv"
     tokens.write_text('secret,boss,1,"system:masters"\nother,guest,2\n')
-    server = Served(tmp_path / "out", "--bare", "--token-auth-file", str(tokens))
+    server = ServeProcess(tmp_path / "out", "--bare", "--token-auth-file", str(tokens))
     try:
         assert server.token == "secret"
         assert server.get("/api/v1/namespaces", token="other")[0] == 403
@@ -200,8 +200,8 @@ def test_users_can_be_given_as_to_kube_apiserver(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """A function that runs the command with arguments that make no sense, and returns the message."""
+def rejected(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """A function that runs the command with invalid arguments, and returns the message."""
 
     def run(*arguments: str) -> str:
         monkeypatch.setattr(sys, "argv", ["batkube", "serve", *arguments])
@@ -213,10 +213,10 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     return run
 
 
-def test_a_folder_is_replaced_only_when_asked(tmp_path: Path, refused: Callable[..., str]) -> None:
-    Served(tmp_path / "out", "--bare").end()
-    assert "exists already" in refused("--bare", "--out", str(tmp_path / "out"))
-    server = Served(tmp_path / "out", "--bare", "--force")
+def test_an_existing_folder_is_replaced_only_with_force(tmp_path: Path, rejected: Callable[..., str]) -> None:
+    ServeProcess(tmp_path / "out", "--bare").end()
+    assert "exists already" in rejected("--bare", "--out", str(tmp_path / "out"))
+    server = ServeProcess(tmp_path / "out", "--bare", "--force")
     assert server.end()[0] == 0
 
 
@@ -229,18 +229,18 @@ def test_a_folder_is_replaced_only_when_asked(tmp_path: Path, refused: Callable[
         (["--out", "{out}", "--platform", "2x2", "--speed", "0"], "must be greater than 0"),
         (["--out", "{out}", "--platform", "2x2", "--scheduler", "magic"], "is not a scheduler"),
         (["--out", "{out}", "--platform", "2x2", "--controllers", "magic"], "is not a set of controllers"),
-        (["--out", "{out}", "--platform", "2x2", "--scheduler", "policy:magic"], "there is no policy of this name"),
+        (["--out", "{out}", "--platform", "2x2", "--scheduler", "policy:magic"], "is not a built-in policy"),
         (["--out", "{out}", "--bare", "--token-auth-file", "{out}/none"], "cannot be read"),
-        (["--out", "{out}", "--bare", "--listen", "no.such.host.invalid"], "cannot be listened on"),
-        (["--out", "{out}", "--bare", "--port", "{taken}"], "cannot be listened on"),
+        (["--out", "{out}", "--bare", "--listen", "no.such.host.invalid"], "cannot listen on this address"),
+        (["--out", "{out}", "--bare", "--port", "{used_port}"], "cannot listen on this address"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_one_message(
-    tmp_path: Path, refused: Callable[..., str], arguments: list[str], problem: str
+def test_invalid_arguments_are_rejected_with_one_message(
+    tmp_path: Path, rejected: Callable[..., str], arguments: list[str], problem: str
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        values = {"out": str(tmp_path / "out"), "taken": taken.getsockname()[1]}
-        errors = refused(*[argument.format(**values) for argument in arguments])
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        values = {"out": str(tmp_path / "out"), "used_port": listener.getsockname()[1]}
+        errors = rejected(*[argument.format(**values) for argument in arguments])
     assert errors.startswith("error: ")
     assert problem in errors
     assert not (tmp_path / "out").exists()

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: a run keeps what it computed, and nothing ends in a traceback."""
+"""SIGINT, SIGTERM and SIGHUP: a run keeps its outputs so far, and no traceback is printed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORKLOAD = {
     "jobs": [{"id": str(number), "subtime": number, "res": 1, "profile": "d"} for number in range(4)],
     "profiles": {"d": {"type": "delay", "delay": 1}},
 }
-#: Starts one job and then says that it is there, and waits.
+#: Starts one job, prints a line, and waits.
 WAITING = """
 import time
 from batkube.policies.interface import Policy, Start
@@ -34,7 +34,7 @@ COMMAND = ["run", "--workload", "w.json", "--platform", "2x1", "--out", "out"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_run_that_is_stopped_keeps_what_it_computed(tmp_path: Path, number: signal.Signals) -> None:
+def test_an_interrupted_run_keeps_its_outputs(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
     (tmp_path / "waiting.py").write_text(WAITING)
     command = [sys.executable, "-m", "batkube", *COMMAND, "--scheduler", "policy:./waiting.py:Waiting"]
@@ -52,15 +52,15 @@ def test_a_run_that_is_stopped_keeps_what_it_computed(tmp_path: Path, number: si
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "w.json", "waiting.py"]
 
 
-def stop_at(moment: str) -> str:
-    """Return a program that runs the command line and is stopped when `moment` is imported or called."""
+def interrupt_at_import(module: str) -> str:
+    """Return a program that runs the command line, and is interrupted when `module` is imported."""
     return f"""
 import os, signal, sys
-class Stop:
+class Interrupter:
     def find_spec(self, name, path=None, target=None):
-        if name == {moment!r}:
+        if name == {module!r}:
             os.kill(os.getpid(), signal.{{}})
-sys.meta_path.insert(0, Stop())
+sys.meta_path.insert(0, Interrupter())
 from batkube.cli.main import main
 main()
 """
@@ -68,10 +68,12 @@ main()
 
 @pytest.mark.parametrize("number", ["SIGTERM", "SIGINT", "SIGHUP"])
 @pytest.mark.parametrize(
-    "moment", ["typer", "batkube.cli.commands.compare", "batkube.outputs.measures.comparisons.run_comparison"]
+    "module", ["typer", "batkube.cli.commands.compare", "batkube.outputs.measures.comparisons.run_comparison"]
 )
-def test_outside_a_run_it_is_one_word_and_130(tmp_path: Path, moment: str, number: str) -> None:
-    program = stop_at(moment).format(number)
+def test_an_interrupt_outside_a_run_prints_one_word_and_exits_with_130(
+    tmp_path: Path, module: str, number: str
+) -> None:
+    program = interrupt_at_import(module).format(number)
     arguments = ["compare", "a", "b"]
 
     result = subprocess.run(
@@ -81,7 +83,7 @@ def test_outside_a_run_it_is_one_word_and_130(tmp_path: Path, moment: str, numbe
     assert (result.returncode, result.stderr.strip()) == (130, "interrupted")
 
 
-def test_while_inputs_are_read_it_is_one_word_and_130(
+def test_an_interrupt_while_inputs_are_read_prints_one_word_and_exits_with_130(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
@@ -90,10 +92,10 @@ def test_while_inputs_are_read_it_is_one_word_and_130(
     monkeypatch.setattr("batkube.simulation.run.read_inputs", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     before = signal.getsignal(signal.SIGTERM)
 
-    with pytest.raises(SystemExit) as stopped:
+    with pytest.raises(SystemExit) as stop:
         main()
 
-    assert stopped.value.code == 130
+    assert stop.value.code == 130
     assert capsys.readouterr().err.strip() == "interrupted"
     assert [path.name for path in tmp_path.iterdir()] == ["w.json"]
     assert signal.getsignal(signal.SIGTERM) is before

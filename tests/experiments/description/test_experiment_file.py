@@ -1,4 +1,4 @@
-"""What is wrong with an experiment file is said in one message: the place, the problem, the nearest right word."""
+"""An invalid experiment file gives one message with the place, the problem and the closest valid name."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ from batkube.kernel.errors import InputError
         ({"seeds": True}, "is not a list of different seeds"),
         ({"seeds": {"from": 1}}, "seeds: a range needs 'to'"),
         ({"seeds": 3, "base": {"seed": 1}}, "base.seed: is set together with 'seeds'"),
-        ({"repeats": 0}, "repeats: 0 is not a number of times"),
-        ({"repeats": "2"}, "is not a number of times"),
+        ({"repeats": 0}, "repeats: 0 is not a number of repeats"),
+        ({"repeats": "2"}, "is not a number of repeats"),
         ({"exclude": {"a": "b"}}, "exclude: is not a list of mappings"),
-        ({"exclude": [{}]}, "exclude[1]: would leave out every run"),
+        ({"exclude": [{}]}, "exclude[1]: would exclude every run"),
         ({"axes": {"scheduler": ["a"]}, "exclude": [{"schedule": "a"}]}, "did you mean 'scheduler'?"),
         (
             {"axes": {"scheduler": ["easy"]}, "exclude": [{"scheduler": "eazy"}]},
             "exclude[1].scheduler.eazy: is not a value",
         ),
         ({"figures": ["a"]}, "figures: is not a list of mappings"),
-        ({"title": 3}, "title: 3 is not text"),
+        ({"title": 3}, "title: 3 is not a string"),
         ("text", "is not an experiment: a mapping is expected"),
     ],
 )
-def test_a_wrong_file_is_refused(tmp_path: Path, content: object, message: str) -> None:
+def test_an_invalid_experiment_file_is_rejected(tmp_path: Path, content: object, message: str) -> None:
 
     path = tmp_path / "e.yaml"
     path.write_text(yaml.safe_dump(content))
@@ -70,7 +70,7 @@ def test_a_wrong_file_is_refused(tmp_path: Path, content: object, message: str) 
     assert str(error.value).startswith(str(path))
 
 
-def test_figures_are_passed_on_untouched() -> None:
+def test_figures_are_copied_unchanged_to_the_description() -> None:
     figures = [{"x": "seed", "y": "makespan", "baselines": {"theory": 2210}}]
 
     assert list(read_experiment({"figures": figures}).figures) == figures

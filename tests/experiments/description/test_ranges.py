@@ -1,4 +1,4 @@
-"""Ranges are decimal: no step is lost to binary fractions, and labels read as people write them."""
+"""Ranges are decimal: no step is lost to binary fractions, and labels are short."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNITS = st.sampled_from(["", "ms", "s", "h"])
 @given(
     first=st.integers(-50, 50), step=st.integers(1, 30), count=st.integers(1, 40), places=st.integers(0, 3), unit=UNITS
 )
-def test_a_range_holds_its_ends_and_every_step_between(
+def test_a_range_contains_both_ends_and_every_step_between(
     first: int, step: int, count: int, places: int, unit: str
 ) -> None:
     low, by = Decimal(first).scaleb(-places), Decimal(step).scaleb(-places)
@@ -31,7 +31,7 @@ def test_a_tenth_added_ten_times_is_one() -> None:
     assert expand_range({"from": 0, "to": 1, "step": 0.1}) == [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
 
 
-def test_an_end_that_no_step_meets_is_left_out() -> None:
+def test_an_end_between_two_steps_is_excluded() -> None:
     assert expand_range({"from": 1, "to": 10, "step": 4}) == [1, 5, 9]
 
 
@@ -39,14 +39,14 @@ def test_durations_are_written_in_the_unit_of_the_step() -> None:
     assert expand_range({"from": 0, "to": "1s", "step": "250ms"}) == ["0ms", "250ms", "500ms", "750ms", "1000ms"]
 
 
-def test_digits_give_so_many_values_per_decade() -> None:
+def test_digits_give_a_value_each_per_decade() -> None:
     values = expand_range({"from": "10ms", "to": "2s", "digits": [1, 2, 5]})
 
     assert values == ["10ms", "20ms", "50ms", "100ms", "200ms", "500ms", "1000ms", "2000ms"]
 
 
 @given(low=st.integers(-3, 3), decades=st.integers(0, 4))
-def test_nine_digits_over_whole_decades_are_all_there(low: int, decades: int) -> None:
+def test_nine_digits_give_nine_values_per_decade(low: int, decades: int) -> None:
     first = Decimal(1).scaleb(low)
 
     values = expand_range({"from": str(first), "to": str(first.scaleb(decades) * 9), "digits": list(range(1, 10))})
@@ -56,7 +56,7 @@ def test_nine_digits_over_whole_decades_are_all_there(low: int, decades: int) ->
 
 
 @pytest.mark.parametrize(
-    ("words", "problem"),
+    ("content", "problem"),
     [
         ({"from": 1, "step": 1}, "needs 'to'"),
         ({"from": 1, "to": 2}, "either 'step' or 'digits'"),
@@ -68,12 +68,12 @@ def test_nine_digits_over_whole_decades_are_all_there(low: int, decades: int) ->
         ({"from": "0s", "to": "1h", "step": "1us"}, "values; choose a larger step"),
         ({"from": "soon", "to": 2, "step": 1}, "neither a number nor a duration"),
         ({"from": True, "to": 2, "step": 1}, "neither a number nor a duration"),
-        ({"from": 0, "to": 2, "digits": [1]}, "starts above 0"),
+        ({"from": 0, "to": 2, "digits": [1]}, "must start above 0"),
         ({"from": 1, "to": 2, "digits": [10]}, "from 1 to below 10"),
-        ({"from": 1, "to": 2, "digits": [2, 1]}, "rising"),
-        ({"from": 1, "to": 2, "digits": []}, "rising"),
+        ({"from": 1, "to": 2, "digits": [2, 1]}, "ascending"),
+        ({"from": 1, "to": 2, "digits": []}, "ascending"),
     ],
 )
-def test_a_wrong_range_says_what_is_wrong(words: dict[str, object], problem: str) -> None:
+def test_an_invalid_range_is_rejected_with_the_reason(content: dict[str, object], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        expand_range(words)
+        expand_range(content)

@@ -1,4 +1,4 @@
-"""The grid: every combination once, in the order of the file."""
+"""The grid contains every combination once, in the order of the file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def seeds_of(content: dict[str, Any]) -> list[int]:
 
 
 @given(experiments())
-def test_every_combination_is_there_once_and_in_order(content: dict[str, Any]) -> None:
+def test_every_combination_occurs_once_and_in_order(content: dict[str, Any]) -> None:
     grid = list(points(read_experiment(content)))
 
     expected = itertools.product(*content["axes"].values(), seeds_of(content), range(1, content["repeats"] + 1))
@@ -43,7 +43,7 @@ def test_every_combination_is_there_once_and_in_order(content: dict[str, Any]) -
 
 
 @given(experiments(), st.data())
-def test_what_is_excluded_is_what_matches_all_of_a_rule(content: dict[str, Any], data: st.DataObject) -> None:
+def test_points_that_match_a_whole_rule_are_excluded(content: dict[str, Any], data: st.DataObject) -> None:
     names = {**content["axes"], "seed": seeds_of(content)}
     rule = {
         name: data.draw(st.lists(st.sampled_from(labels), min_size=1, unique=True))
@@ -51,13 +51,13 @@ def test_what_is_excluded_is_what_matches_all_of_a_rule(content: dict[str, Any],
         if data.draw(st.booleans())
     }
 
-    whole = list(points(read_experiment(content)))
+    all_points = list(points(read_experiment(content)))
     grid = list(points(read_experiment({**content, "exclude": [rule] if rule else []})))
 
-    def matches(named: dict[str, Any]) -> bool:
-        return bool(rule) and all(named[name] in wanted for name, wanted in rule.items())
+    def matches(coordinates: dict[str, Any]) -> bool:
+        return bool(rule) and all(coordinates[name] in labels for name, labels in rule.items())
 
-    assert grid == [point for point in whole if not matches({**point.labels, "seed": point.seed})]
+    assert grid == [point for point in all_points if not matches({**point.labels, "seed": point.seed})]
 
 
 def test_an_experiment_without_axes_is_one_run() -> None:
@@ -76,7 +76,7 @@ def test_a_labelled_value_sets_several_keys_at_once() -> None:
     assert [point.content["workload"] for point in grid] == ["l", "h"]
 
 
-def test_values_may_mix_ranges_labels_and_plain_ones() -> None:
+def test_a_list_of_values_may_mix_ranges_labels_and_plain_values() -> None:
     values = [{"from": "0ms", "to": "10ms", "step": "5ms"}, "1s", {"exact": {"time": "exact"}}]
     base = {"time": {"mode": "paced", "max-step": "20s"}}
 
@@ -95,7 +95,7 @@ def test_a_plain_value_may_have_a_label() -> None:
     assert [(point.labels["machines"], point.content["platform"]) for point in grid] == [("16", "16x1"), ("32", "32x1")]
 
 
-def test_a_dot_leads_into_a_mapping_and_leaves_the_rest_of_it() -> None:
+def test_a_dotted_key_sets_one_entry_of_a_mapping_and_keeps_the_others() -> None:
     content = {"scheduler-args": {"a": 1, "b": 2}}
 
     assert apply_settings(content, {"scheduler-args.b": 3, "x.y.z": 4}) == {
@@ -105,19 +105,19 @@ def test_a_dot_leads_into_a_mapping_and_leaves_the_rest_of_it() -> None:
     assert content == {"scheduler-args": {"a": 1, "b": 2}}
 
 
-def test_lists_and_switches_have_labels_too() -> None:
+def test_lists_and_booleans_have_labels() -> None:
     axes = {"workload": [["a", "b"], "c"], "deterministic": [True, False], "latencies": [None, "l.yaml"]}
 
     labels = [axis.labels for axis in read_experiment({"axes": axes}).axes]
 
     assert labels == [["a+b", "c"], ["true", "false"], ["none", "l.yaml"]]
-    switch = {"key": "energy", "values": {True: True, False: False}}  # what YAML makes of the words `on` and `off`
+    switch = {"key": "energy", "values": {True: True, False: False}}  # YAML reads `on` and `off` as booleans
     assert read_experiment({"axes": {"metered": switch}}).axes[0].labels == ["true", "false"]
 
 
 def test_a_file_and_a_mapping_mean_the_same(tmp_path: Path) -> None:
     path = tmp_path / "e.yaml"
     path.write_text("base: {workload: w}\naxes: {scheduler: [a, b]}\nseeds: {from: 1, to: 3}\n")
-    given = {"base": {"workload": "w"}, "axes": {"scheduler": ["a", "b"]}, "seeds": [1, 2, 3]}
+    content = {"base": {"workload": "w"}, "axes": {"scheduler": ["a", "b"]}, "seeds": [1, 2, 3]}
 
-    assert list(points(read_experiment(path))) == list(points(read_experiment(given)))
+    assert list(points(read_experiment(path))) == list(points(read_experiment(content)))

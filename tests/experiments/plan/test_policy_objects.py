@@ -1,4 +1,4 @@
-"""Policies that an experiment is given as classes and instances."""
+"""Experiments with policies as Python classes and instances."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BASE = {"workload": {"generate": "poisson", "jobs": 30, "interval": "10s", "size
 
 
 class Mine(Policy):
-    """First come, first served, written anew."""
+    """First come, first served."""
 
     def decide(self, view) -> Iterator[Start]:  # noqa: ANN001 - as a user would write it
         for job in view.queue:
@@ -27,8 +27,8 @@ class Mine(Policy):
             yield Start(job, place)
 
 
-class Patience(Policy):
-    """Starts nothing before its time."""
+class DelayedStart(Policy):
+    """Starts no job before a given time."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -40,42 +40,48 @@ class Patience(Policy):
 
 
 def test_classes_are_compared_with_policies_by_name(tmp_path: Path) -> None:
-    axes = {"scheduler": {"mine": Mine, "theirs": "policy:fcfs"}}
+    axes = {"scheduler": {"mine": Mine, "fcfs": "policy:fcfs"}}
 
-    found = batkube.experiment({"base": BASE, "axes": axes, "seeds": 2}, tmp_path / "out", jobs=2)
+    experiment = batkube.experiment({"base": BASE, "axes": axes, "seeds": 2}, tmp_path / "out", jobs=2)
 
-    assert not found.failures
-    waits = found.results.pivot_table(index="seed", columns="scheduler", values="mean_waiting_time")
-    assert (waits["mine"] == waits["theirs"]).all()
-    (name,) = {found.run(run["run"]).manifest["scheduler"] for run in found.runs if run["axes"]["scheduler"] == "mine"}
+    assert not experiment.failures
+    waits = experiment.results.pivot_table(index="seed", columns="scheduler", values="mean_waiting_time")
+    assert (waits["mine"] == waits["fcfs"]).all()
+    (name,) = {
+        experiment.run(run["run"]).manifest["scheduler"]
+        for run in experiment.runs
+        if run["axes"]["scheduler"] == "mine"
+    }
     assert name.startswith("policy:") and ".Mine@" in name  # noqa: PT018
 
 
-def test_instances_differ_by_what_they_were_made_with_and_are_not_run_twice(tmp_path: Path) -> None:
-    experiment = {"base": BASE, "axes": {"scheduler": {"soon": Patience(1), "late": Patience(100)}}}
+def test_policy_instances_are_distinguished_by_their_attributes(tmp_path: Path) -> None:
+    experiment = {"base": BASE, "axes": {"scheduler": {"soon": DelayedStart(1), "late": DelayedStart(100)}}}
 
-    first = written(batkube.experiment(experiment, tmp_path / "out", jobs=1))
+    first = write_times(batkube.experiment(experiment, tmp_path / "out", jobs=1))
     waits = batkube.ExperimentResults(tmp_path / "out").results.set_index("scheduler")["mean_waiting_time"]
-    again = written(batkube.experiment(experiment, tmp_path / "out", jobs=1))
-    other = {"base": BASE, "axes": {"scheduler": {"soon": Patience(2), "late": Patience(100)}}}
-    changed = written(batkube.experiment(other, tmp_path / "out", jobs=1))
+    again = write_times(batkube.experiment(experiment, tmp_path / "out", jobs=1))
+    other_content = {"base": BASE, "axes": {"scheduler": {"soon": DelayedStart(2), "late": DelayedStart(100)}}}
+    changed = write_times(batkube.experiment(other_content, tmp_path / "out", jobs=1))
 
     assert waits["late"] > waits["soon"]
     assert again == first
     assert len(changed.keys() & first.keys()) == 1
 
 
-def written(found: batkube.ExperimentResults) -> dict[str, int]:
-    """Return when each run of an experiment was written."""
-    places = {run["run"]: found.folder / "runs" / run["run"] / "manifest.json" for run in found.runs}
-    return {name: place.stat().st_mtime_ns for name, place in places.items()}
+def write_times(experiment: batkube.ExperimentResults) -> dict[str, int]:
+    """Return the time at which each run of an experiment was written."""
+    paths = {run["run"]: experiment.folder / "runs" / run["run"] / "manifest.json" for run in experiment.runs}
+    return {name: path.stat().st_mtime_ns for name, path in paths.items()}
 
 
-def test_what_cannot_be_sent_is_told_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = Patience(1)
-    held.lock = threading.Lock()  # type: ignore[attr-defined]
+def test_a_policy_that_cannot_be_pickled_is_rejected_before_the_first_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = DelayedStart(1)
+    policy.lock = threading.Lock()  # type: ignore[attr-defined]
     with pytest.raises(InputError, match="cannot be sent to other processes"):
-        batkube.experiment({"base": {**BASE, "scheduler": held}}, tmp_path / "out")
+        batkube.experiment({"base": {**BASE, "scheduler": policy}}, tmp_path / "out")
 
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     monkeypatch.setattr(Mine, "__module__", "__main__")

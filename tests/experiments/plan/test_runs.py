@@ -1,4 +1,4 @@
-"""A run's name stands for all that decides its result, and for nothing else."""
+"""The name of a run depends on everything that affects its result, and on nothing else."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class P(Policy):
 
 
 def no_builder(name: str, _: Catalogue) -> Path:
-    raise AssertionError(f"{name} is not to be built")
+    raise AssertionError(f"{name} must not be built")
 
 
-def names(study: Study, **words: object) -> list[str]:
-    plan = make_plan(read_experiment(study.file(**words)), no_builder)
+def names(study: Study, **keys: object) -> list[str]:
+    plan = make_plan(read_experiment(study.file(**keys)), no_builder)
     return [run.name for run in plan.runs]
 
 
-def test_a_name_says_what_is_special_about_the_run(study: Study) -> None:
+def test_the_name_of_a_run_contains_its_labels(study: Study) -> None:
     axes = {"scheduler": ["policy:fcfs"], "size": {"key": "platform", "values": {"2 machines": "2x1"}}}
 
     assert [name[:-11] for name in names(study, axes=axes)] == ["fcfs-2-machines"]
@@ -40,23 +40,23 @@ def test_a_name_says_what_is_special_about_the_run(study: Study) -> None:
     assert [len(name) for name in names(study)] == [10]
 
 
-def test_long_labels_are_cut_and_the_hash_tells_them_apart(study: Study) -> None:
+def test_long_labels_are_shortened_and_the_hash_keeps_names_unique(study: Study) -> None:
     values = {f"{'x' * 100}{number}": "2x1" for number in range(3)}
 
-    found = names(study, axes={"size": {"key": "platform", "values": values}})
+    run_names = names(study, axes={"size": {"key": "platform", "values": values}})
 
-    assert len(set(found)) == 3
-    assert all(len(name) <= 71 for name in found)
+    assert len(set(run_names)) == 3
+    assert all(len(name) <= 71 for name in run_names)
 
 
 @pytest.mark.parametrize("key", ["seed", "patience", "decision-cost", "on-eviction"])
-def test_every_key_of_the_scenario_counts(study: Study, key: str) -> None:
+def test_every_key_of_the_scenario_is_part_of_the_name(study: Study, key: str) -> None:
     other = {"seed": 1, "patience": "7s", "decision-cost": "model:1ms", "on-eviction": "fail"}
 
     assert names(study, base={key: other[key]}) != names(study)
 
 
-def test_the_content_of_every_input_file_counts(study: Study) -> None:
+def test_the_content_of_every_input_file_is_part_of_the_name(study: Study) -> None:
     (study.folder / "l.yaml").write_text("notice: 1\n")
     (study.folder / "p.py").write_text(POLICY)
     base = {"latencies": "l.yaml", "scheduler": "policy:./p.py:P"}
@@ -71,8 +71,8 @@ def test_the_content_of_every_input_file_counts(study: Study) -> None:
         before = after
 
 
-def test_the_content_of_files_that_inputs_name_counts(study: Study) -> None:
-    """Batsim's usage traces, and the tables that a trace is read with."""
+def test_the_content_of_referenced_files_is_part_of_the_name(study: Study) -> None:
+    """Referenced files are usage traces of Batsim, and second tables of cloud traces."""
     (study.folder / "batch_instance.csv").write_text("i,M1,j_1,1,Terminated,10,13,m_7,1,1,90,110,0.3,0.4\n")
     (study.folder / "batch_task.csv").write_text("M1,1,j_1,1,Terminated,10,13,100,0.5\n")
     (study.folder / "manifest.txt").write_text("use.txt\n")
@@ -92,46 +92,46 @@ def test_the_content_of_files_that_inputs_name_counts(study: Study) -> None:
             before = after
 
 
-def planned(study: Study, program: Path, **words: object) -> tuple[Plan, list[str]]:
-    """Plan an experiment whose schedulers are all `program`; return also what was asked to be built."""
-    asked: list[str] = []
+def plan_with(study: Study, program: Path, **keys: object) -> tuple[Plan, list[str]]:
+    """Plan an experiment whose schedulers are all `program`; return also the names of the built schedulers."""
+    built: list[str] = []
 
     def build(name: str, _: Catalogue) -> Path:
-        asked.append(name)
+        built.append(name)
         return program
 
-    return make_plan(read_experiment(study.file(**words)), build), asked
+    return make_plan(read_experiment(study.file(**keys)), build), built
 
 
-def test_a_scheduler_is_built_once_before_all_runs_and_counts_by_its_content(study: Study) -> None:
+def test_a_scheduler_is_built_once_before_all_runs_and_its_hash_is_part_of_run_names(study: Study) -> None:
     program = study.folder / "program"
     program.write_text("one")
     axes = {"scheduler": ["kube-scheduler@1.34.4", "kube-scheduler@1.33.13"]}
 
-    first, asked = planned(study, program, axes=axes, seeds=5)
+    first, built = plan_with(study, program, axes=axes, seeds=5)
     program.write_text("two")
-    second, _ = planned(study, program, axes=axes, seeds=5)
+    second, _ = plan_with(study, program, axes=axes, seeds=5)
 
-    assert asked == ["kube-scheduler@1.34.4", "kube-scheduler@1.33.13"]
+    assert built == ["kube-scheduler@1.34.4", "kube-scheduler@1.33.13"]
     assert first.runs[0].programs == {"kube-scheduler@1.34.4": program}
     assert [run.name for run in first.runs] != [run.name for run in second.runs]
 
 
-def test_runs_whose_time_follows_the_real_one_are_done_one_at_a_time(study: Study) -> None:
+def test_runs_that_follow_the_real_time_are_executed_one_at_a_time(study: Study) -> None:
     program = study.folder / "program"
     program.write_text("one")
     scheduler = {"scheduler": "kube-scheduler@1.34.4"}
 
-    exact, _ = planned(study, program, base=scheduler)
-    mixed, _ = planned(study, program, base=scheduler, axes={"time": ["exact", "paced:timeout=50ms"]})
+    exact, _ = plan_with(study, program, base=scheduler)
+    mixed, _ = plan_with(study, program, base=scheduler, axes={"time": ["exact", "paced:timeout=50ms"]})
 
     assert default_jobs(mixed) == 1
     assert default_jobs(exact) >= 1
 
 
 @pytest.mark.parametrize("missing", ["workload", "platform"])
-def test_a_part_that_is_missing_is_to_be_added_to_the_file(missing: str) -> None:
-    given = {key: value for key, value in {"workload": "w.json", "platform": "2x1"}.items() if key != missing}
+def test_a_missing_required_key_is_reported_with_where_to_add_it(missing: str) -> None:
+    base = {key: value for key, value in {"workload": "w.json", "platform": "2x1"}.items() if key != missing}
 
-    with pytest.raises(InputError, match=f"no {missing} given\n  remedy: add `{missing}` below `base`"):
-        make_plan(read_experiment({"base": given}), no_builder)
+    with pytest.raises(InputError, match=f"has no {missing}\n  remedy: add `{missing}` below `base`"):
+        make_plan(read_experiment({"base": base}), no_builder)

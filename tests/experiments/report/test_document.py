@@ -1,4 +1,4 @@
-"""The report of an experiment, as a reader and as a browser see it."""
+"""The report of an experiment: its tables, remarks and HTML."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from report_pages import Page, read_page, write_experiment
 NASTY = '</title><script>alert("1")</script> $\\frac{1}{0}$ <b>&amp;\x00 ' + "'\"`"
 
 
-def told(folder: Path) -> Page:
+def page_of(folder: Path) -> Page:
     """Return the report of a folder, which must be well-formed."""
     page = read_page(report_page(read_findings(folder), InlineExecutor()))
     assert page.problems == []
@@ -36,7 +36,7 @@ def runs_of(scheduler: str, makespans: list[float], **more: Any) -> list[dict[st
     return [{"scheduler": scheduler, "seed": seed, "makespan": span, **more} for seed, span in enumerate(makespans)]
 
 
-def test_a_real_experiment_is_told_in_one_page_and_twice_alike(study: Study) -> None:
+def test_the_report_of_a_real_experiment_is_one_page_and_reproducible(study: Study) -> None:
     file = study.file(
         title="Two & two", description="Which is better?", axes={"scheduler": ["policy:fcfs", "policy:sjf"]}, seeds=2
     )
@@ -59,40 +59,42 @@ def test_a_real_experiment_is_told_in_one_page_and_twice_alike(study: Study) -> 
         assert write_report(study.out, study.folder / "apart.html", workers).read_bytes() == again
 
 
-def test_the_command_that_runs_an_experiment_writes_its_report_unless_told(
+def test_the_experiment_command_writes_a_report_unless_disabled(
     study: Study, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["batkube", "experiment", str(study.file()), "--out", str(study.out), "--jobs", "1"]
     for more, is_written in (["--no-report"], False), ([], True):
         monkeypatch.setattr("sys.argv", [*words, *more])
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as stop:
             main()
 
-        assert ended.value.code == 0
+        assert stop.value.code == 0
         assert (study.out / "report.html").is_file() is is_written
     assert capsys.readouterr().out.endswith(f"report: {study.out / 'report.html'}\n")
 
 
 def test_means_come_with_intervals_and_counts_and_the_best_is_marked(tmp_path: Path) -> None:
     runs = runs_of("a", [100, 101, 102]) + runs_of("b", [200, 201, 202]) + runs_of("c", [100, 103, 105])
-    page = told(write_experiment(tmp_path, {"scheduler": ["a", "b", "c"]}, runs, figures=[]))
+    page = page_of(write_experiment(tmp_path, {"scheduler": ["a", "b", "c"]}, runs, figures=[]))
 
     rows = [row[:3] for row in page.tables[0][1:]]
     assert rows == [["a", "3", "101.0 ± 2.5★"], ["b", "3", "201.0 ± 2.5"], ["c", "3", "102.7 ± 6.3≈"]]
 
 
-def test_rows_of_different_seeds_are_said_to_be_so(tmp_path: Path) -> None:
-    """Where seeds were left out, or are still to be run: a mean of the easy half may look better."""
+def test_rows_with_different_seeds_have_a_remark(tmp_path: Path) -> None:
+    """Seeds may be excluded or not run yet, and a mean over the easy ones may look better."""
     seeds = "Not all rows of one workload have the same seeds"
-    equal = told(
+    equal = page_of(
         write_experiment(tmp_path / "a", {"scheduler": ["a", "b"]}, runs_of("a", [1, 2]) + runs_of("b", [1, 2]))
     )
-    other = told(write_experiment(tmp_path / "b", {"scheduler": ["a", "b"]}, runs_of("a", [1, 2]) + runs_of("b", [1])))
+    unequal = page_of(
+        write_experiment(tmp_path / "b", {"scheduler": ["a", "b"]}, runs_of("a", [1, 2]) + runs_of("b", [1]))
+    )
 
-    assert (seeds in equal.text, seeds in other.text) == (False, True)
+    assert (seeds in equal.text, seeds in unequal.text) == (False, True)
 
 
-def test_the_best_is_sought_among_runs_with_the_same_task_only(tmp_path: Path) -> None:
+def test_the_best_is_marked_among_runs_with_the_same_task(tmp_path: Path) -> None:
     axes = {"scheduler": ["a", "b"], "workload": ["small", "large"]}
     runs = [
         {"scheduler": scheduler, "workload": workload, "makespan": base * factor}
@@ -112,26 +114,26 @@ def test_the_best_is_sought_among_runs_with_the_same_task_only(tmp_path: Path) -
     assert marks_of_best(points, column) == ["", "", "★", "★"]
 
 
-def test_identical_repeats_are_said_to_be_so_and_count_once(tmp_path: Path) -> None:
+def test_identical_repeats_are_remarked_on_and_count_once(tmp_path: Path) -> None:
     runs = [
         {"scheduler": name, "repeat": repeat, "digest": name, "makespan": span}
         for name, span in (("a", 5.0), ("b", 6.0))
         for repeat in (1, 2, 3)
     ]
-    page = told(write_experiment(tmp_path, {"scheduler": ["a", "b"]}, runs, repeats=3))
+    page = page_of(write_experiment(tmp_path, {"scheduler": ["a", "b"]}, runs, repeats=3))
 
     assert [row[1] for row in page.tables[0][1:]] == ["1 of 3", "1 of 3"]
     assert "Repeats are byte-identical: each of the 2 repeated points has one digest." in page.text
     assert "2 of 6 runs count" in page.text
 
 
-def test_seeds_that_change_nothing_are_no_replicates_anywhere_on_the_page(tmp_path: Path) -> None:
+def test_seeds_without_effect_are_not_counted_as_replicates_on_the_page(tmp_path: Path) -> None:
     runs = [
         {"scheduler": name, "seed": seed, "digest": name, "makespan": span, "real_s": 1.0 + seed / 10}
         for name, span in (("fcfs", 2_832_978.0), ("easy", 2_832_900.0))
         for seed in (0, 1)
     ]
-    page = told(write_experiment(tmp_path, {"scheduler": ["fcfs", "easy"]}, runs, seeds=[0, 1]))
+    page = page_of(write_experiment(tmp_path, {"scheduler": ["fcfs", "easy"]}, runs, seeds=[0, 1]))
 
     rows = [row[:3] for row in page.tables[0][1:]]
     assert rows == [["fcfs", "1 of 2", "2,832,978.00"], ["easy", "1 of 2", "2,832,900.00★"]]
@@ -147,24 +149,24 @@ def test_schedulers_are_compared_seed_by_seed_so_that_hard_workloads_cancel_out(
     hard = [100.0, 500.0, 900.0, 1300.0]
     runs = runs_of("a", hard) + runs_of("b", [span + gain for span, gain in zip(hard, [9, 10, 11, 10], strict=True)])
 
-    page = told(write_experiment(tmp_path, {"scheduler": ["a", "b"]}, runs))
+    page = page_of(write_experiment(tmp_path, {"scheduler": ["a", "b"]}, runs))
 
     # The intervals of the means overlap by far; that of the pairs' differences is 10 ± 3.182 · 0.8165 / √4.
     assert page.tables[0][1:] == [["a", "4", "700 ± 822★"], ["b", "4", "710 ± 823"]]
     assert page.tables[1][1:] == [["b", "a", "4", "+10.0 ± 1.3"]]
 
 
-def test_a_seed_counts_as_a_pair_if_it_changes_one_of_both(tmp_path: Path) -> None:
+def test_a_seed_is_a_pair_if_it_changes_either_run(tmp_path: Path) -> None:
     runs = runs_of("a", [100.0, 100.0, 100.0], digest="a") + runs_of("b", [101.0, 102.0, 103.0])
     runs += runs_of("c", [90.0, 90.0, 90.0], digest="c")
 
-    page = told(write_experiment(tmp_path, {"scheduler": ["a", "b", "c"]}, runs))
+    page = page_of(write_experiment(tmp_path, {"scheduler": ["a", "b", "c"]}, runs))
 
-    # t is 4.303 of one comparison, and 6.205 when both are to hold.
+    # t is 4.303 for one comparison, and 6.205 if both intervals have to hold at once.
     assert page.tables[1][1:] == [["b", "a", "3", "+2.0 ± 2.5"], ["c", "b", "3", "−12.0 ± 2.5*"]]
 
 
-def test_failures_come_first_with_the_last_words_of_the_scheduler(tmp_path: Path) -> None:
+def test_failures_come_first_with_the_last_lines_of_the_scheduler(tmp_path: Path) -> None:
     runs = [
         {"scheduler": "a", "makespan": 5.0},
         {"scheduler": "b", "state": "failed", "failure": "the scheduler ended\n  with code 2", "makespan": ""},
@@ -174,7 +176,7 @@ def test_failures_come_first_with_the_last_words_of_the_scheduler(tmp_path: Path
     log.parent.mkdir(parents=True)
     log.write_bytes(b"first line\n" + b"panic: <nil> \xff\n" * 30)
 
-    page = told(tmp_path)
+    page = page_of(tmp_path)
 
     assert page.tables[0][1][-1] == "the scheduler ended"
     assert "with code 2" in page.text
@@ -183,7 +185,7 @@ def test_failures_come_first_with_the_last_words_of_the_scheduler(tmp_path: Path
     assert "1 of 2 runs failed" in page.text
 
 
-def test_notes_of_all_runs_are_gathered_and_violations_come_first(tmp_path: Path) -> None:
+def test_notes_of_all_runs_are_summed_and_violations_come_first(tmp_path: Path) -> None:
     write_experiment(tmp_path, {"scheduler": ["a"]}, runs_of("a", [1, 2]))
     warning = {"subject": "api", "severity": "warning", "message": "not modelled", "count": 2, "example": "x"}
     violation = {"subject": "node", "severity": "violation", "message": "without room", "count": 3, "example": "y"}
@@ -191,7 +193,7 @@ def test_notes_of_all_runs_are_gathered_and_violations_come_first(tmp_path: Path
         (tmp_path / "runs" / run).mkdir(parents=True)
         (tmp_path / "runs" / run / "fidelity.json").write_text(json.dumps(notes))
 
-    (table,) = [table for table in told(tmp_path).tables if table[0][0] == "severity"]
+    (table,) = [table for table in page_of(tmp_path).tables if table[0][0] == "severity"]
 
     assert table[1:] == [
         ["violation", "node", "without room", "3", "1", "y"],
@@ -199,8 +201,8 @@ def test_notes_of_all_runs_are_gathered_and_violations_come_first(tmp_path: Path
     ]
 
 
-def test_no_text_of_an_experiment_becomes_part_of_the_page(tmp_path: Path) -> None:
-    def made(folder: Path, text: str) -> Page:
+def test_texts_of_an_experiment_are_escaped_in_the_page(tmp_path: Path) -> None:
+    def page_with(folder: Path, text: str) -> Page:
         runs = [
             {"scheduler": text, "machines": "4", "makespan": 1.0, "programs": [{"name": text, "sha256": text}]},
             {"scheduler": "b", "machines": "8", "state": "failed", "failure": text, "makespan": ""},
@@ -208,26 +210,26 @@ def test_no_text_of_an_experiment_becomes_part_of_the_page(tmp_path: Path) -> No
         entries = [{"x": "scheduler", "y": "makespan", "kind": "bar", "title": text, "baselines": {text: 3}}]
         axes = {"scheduler": [text, "b"], "machines": ["4", "8"]}
         words = {"title": text, "description": text, "command": [text], "inputs": {text: text}, "base": {text: text}}
-        return told(write_experiment(folder, axes, runs, figures=entries, **words))
+        return page_of(write_experiment(folder, axes, runs, figures=entries, **words))
 
-    nasty, plain = made(tmp_path / "nasty", NASTY), made(tmp_path / "plain", "plain")
+    nasty, plain = page_with(tmp_path / "nasty", NASTY), page_with(tmp_path / "plain", "plain")
 
     assert nasty.tags == plain.tags
     assert 'alert("1")' in nasty.text
 
 
-def test_an_unfinished_experiment_says_so(tmp_path: Path) -> None:
-    page = told(write_experiment(tmp_path, {"scheduler": ["a"]}, runs_of("a", [1]), total=10))
+def test_the_report_of_an_unfinished_experiment_counts_the_missing_runs(tmp_path: Path) -> None:
+    page = page_of(write_experiment(tmp_path, {"scheduler": ["a"]}, runs_of("a", [1]), total=10))
 
     assert "9 of 10 runs are not finished yet." in page.text
 
 
-def test_an_experiment_without_axes_or_without_any_run_has_a_report_too(tmp_path: Path) -> None:
-    assert "all runs" in told(write_experiment(tmp_path / "a", {}, [{"makespan": 1.0}, {"makespan": 3.0}])).text
-    assert "0 runs" in told(write_experiment(tmp_path / "b", {"scheduler": ["a"]}, [], total=4)).text
+def test_an_experiment_without_axes_or_finished_runs_has_a_report(tmp_path: Path) -> None:
+    assert "all runs" in page_of(write_experiment(tmp_path / "a", {}, [{"makespan": 1.0}, {"makespan": 3.0}])).text
+    assert "0 runs" in page_of(write_experiment(tmp_path / "b", {"scheduler": ["a"]}, [], total=4)).text
 
 
-def test_charts_are_of_typical_runs_that_differ_as_much_as_possible(tmp_path: Path) -> None:
+def test_gantt_charts_show_median_runs_of_different_points(tmp_path: Path) -> None:
     axes = {"scheduler": ["a", "b", "c"], "machines": ["4", "8", "16"]}
     runs = [
         {"scheduler": name, "machines": size, "seed": seed, "makespan": span, "nb_jobs": 1, "nb_jobs_finished": 1}
@@ -237,17 +239,17 @@ def test_charts_are_of_typical_runs_that_differ_as_much_as_possible(tmp_path: Pa
     ]
     findings = read_findings(write_experiment(tmp_path, axes, runs))
 
-    chosen = representative_runs(findings)
+    runs_and_labels = representative_runs(findings)
 
-    assert len(chosen) == 6
-    labels = [label for _, label in chosen]
+    assert len(runs_and_labels) == 6
+    labels = [label for _, label in runs_and_labels]
     assert all(any(f"scheduler {name}," in label for label in labels) for name in axes["scheduler"])
     assert all(any(label.endswith(f"machines {size}") for label in labels) for size in axes["machines"])
     spans = findings.frame.set_index("run")["makespan"]
-    assert {float(spans[run]) for run, _ in chosen} == {5.0}
+    assert {float(spans[run]) for run, _ in runs_and_labels} == {5.0}
 
 
-def test_a_browser_shows_the_page_without_complaint_and_sorts_its_tables(tmp_path: Path) -> None:
+def test_a_browser_shows_the_page_without_errors_and_sorts_its_tables(tmp_path: Path) -> None:
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is None:
         pytest.skip("needs a browser: install chromium")
@@ -255,7 +257,7 @@ def test_a_browser_shows_the_page_without_complaint_and_sorts_its_tables(tmp_pat
     page = write_report(tmp_path)
 
     command = [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
-    shown = subprocess.run(
+    result = subprocess.run(
         [*command, f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()],
         capture_output=True,
         text=True,
@@ -263,6 +265,6 @@ def test_a_browser_shows_the_page_without_complaint_and_sorts_its_tables(tmp_pat
         check=True,
     )
 
-    assert '<button type="button"><span>scheduler</span></button>' in shown.stdout
-    assert "Content Security Policy" not in shown.stderr
-    assert "CONSOLE" not in shown.stderr
+    assert '<button type="button"><span>scheduler</span></button>' in result.stdout
+    assert "Content Security Policy" not in result.stderr
+    assert "CONSOLE" not in result.stderr

@@ -1,4 +1,4 @@
-"""What goes into a paper: tables and figures of an experiment, and what cannot look good in them."""
+"""Tables and figures of an experiment for a paper."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from batkube.experiments.results.findings import read_findings
 from batkube.kernel.errors import InputError
 from batkube.outputs.pages.latex import escape, math_number
 
-#: Places every job at once on the first machines, free or not.
+#: Starts every job at once on the first machines, whether they are free or not.
 _GREEDY = '''
 from batkube.policies.interface import Policy, Start
 
 
 class Greedy(Policy):
-    """Gives away what is not there."""
+    """Allocates machines that are not free."""
 
     whole = None
 
@@ -52,9 +52,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "run-time": "exponential:300",
         "size": "choice:1,4",
     }
-    found = batkube.experiment(
+    experiment = batkube.experiment(
         {
-            "title": "Three policies & one that cheats",
+            "title": "Two policies & one that over-allocates",
             "base": {"platform": "16x1"},
             "axes": {
                 "scheduler": {
@@ -69,11 +69,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         place / "out",
         jobs=2,
     )
-    assert not found.failures
+    assert not experiment.failures
     return place / "out"
 
 
-def test_the_tables_say_what_the_runs_say_and_scipy_agrees(folder: Path, tmp_path: Path) -> None:
+def test_the_tables_equal_the_numbers_of_the_runs_and_scipys_statistics(folder: Path, tmp_path: Path) -> None:
     write_paper_tables(folder, tmp_path)
 
     runs = read_findings(folder).frame
@@ -87,7 +87,7 @@ def test_the_tables_say_what_the_runs_say_and_scipy_agrees(folder: Path, tmp_pat
         values = waits[row["scheduler"], row["trace"]]
         assert float(row["mean"]) == pytest.approx(values.mean())
         if row["scheduler"] == "greedy":
-            continue  # nobody ever waits
+            continue  # no job ever waits
         low, high = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
         assert (float(row["low"]), float(row["high"])) == pytest.approx((low, high))
     with (tmp_path / "differences.csv").open(encoding="utf-8") as file:
@@ -98,7 +98,7 @@ def test_the_tables_say_what_the_runs_say_and_scipy_agrees(folder: Path, tmp_pat
         assert (float(row["low"]), float(row["high"])) == pytest.approx((interval.low, interval.high))
 
 
-def test_a_policy_that_gives_away_what_is_not_there_looks_good_nowhere(folder: Path, tmp_path: Path) -> None:
+def test_an_overallocating_policy_is_never_marked_as_best(folder: Path, tmp_path: Path) -> None:
     runs = read_findings(folder).frame
     assert (runs[runs["scheduler"] == "greedy"]["nb_violations"] > 0).all()
 
@@ -116,10 +116,10 @@ def test_a_policy_that_gives_away_what_is_not_there_looks_good_nowhere(folder: P
         names = {*chart.x.categories, *chart.labels}
         assert "greedy ✗" in names
         assert "greedy" not in names
-        assert any("no cluster allows" in remark for remark in chart.remarks)
+        assert any("rules of every cluster" in remark for remark in chart.remarks)
     page = tmp_path / "r.html"
     CliRunner().invoke(build_app(), ["report", str(folder), "-o", str(page)])
-    assert "did what no cluster allows, so its means are not compared" in page.read_text(encoding="utf-8")
+    assert "violated rules of every cluster, so its means are not compared" in page.read_text(encoding="utf-8")
 
 
 def test_curves_are_the_mean_over_runs_of_the_share_of_jobs(folder: Path) -> None:
@@ -135,10 +135,10 @@ def test_curves_are_the_mean_over_runs_of_the_share_of_jobs(folder: Path) -> Non
     assert panel.facet == "poisson"
     curve = panel.series[0]
     runs = findings.frame
-    mine = runs[(runs["scheduler"] == "fcfs") & (runs["trace"] == "poisson")]["run"]
-    waits = [findings.results(run).jobs["waiting_time"].to_numpy() for run in mine]
+    names = runs[(runs["scheduler"] == "fcfs") & (runs["trace"] == "poisson")]["run"]
+    waits = [findings.results(run).jobs["waiting_time"].to_numpy() for run in names]
     for point in (curve.points[0], curve.points[80], curve.points[-1]):
-        shares = [float(np.mean(one <= point.x)) * 100 for one in waits]
+        shares = [float(np.mean(values <= point.x)) * 100 for values in waits]
         assert point.sample.mean == pytest.approx(np.mean(shares), abs=1e-9)
         assert point.sample.n == 4
     assert curve.points[-1].sample.mean == 100
@@ -154,7 +154,7 @@ def test_curves_are_the_mean_over_runs_of_the_share_of_jobs(folder: Path) -> Non
         ({"kind": "cdf", "by": "shape"}, "is not an axis of this experiment"),
     ],
 )
-def test_a_wrong_distribution_is_refused_with_its_place(entry: dict[str, object], problem: str) -> None:
+def test_an_invalid_distribution_is_rejected_with_its_place(entry: dict[str, object], problem: str) -> None:
     with pytest.raises(InputError) as error:
         read_figures([entry], Path("e.yaml"), {"scheduler": ["a", "b"]})
 
@@ -162,7 +162,7 @@ def test_a_wrong_distribution_is_refused_with_its_place(entry: dict[str, object]
     assert "figures[1]" in str(error.value)
 
 
-def test_a_report_is_not_written_as_what_it_is_not(folder: Path, tmp_path: Path) -> None:
+def test_a_report_is_only_written_as_html(folder: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(build_app(), ["report", str(folder), "-o", str(tmp_path / "rep.pdf")])
 
     assert isinstance(result.exception, InputError)
@@ -174,11 +174,11 @@ def test_figures_for_print_are_the_same_bytes_each_time(folder: Path, tmp_path: 
     first = save_figures(folder, tmp_path / "a", "pdf", 3.5)
     again = save_figures(folder, tmp_path / "b", "pdf", 3.5)
 
-    assert [one.read_bytes() for one in first] == [one.read_bytes() for one in again]
-    assert all(one.read_bytes().startswith(b"%PDF") for one in first)
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
+    assert all(path.read_bytes().startswith(b"%PDF") for path in first)
 
 
-def test_texts_of_users_are_no_commands_to_latex() -> None:
+def test_texts_of_users_are_escaped_in_latex() -> None:
     assert escape(r"50 % & \input{x}_$1^2 ∆") == (r"50 \% \& \textbackslash{}input\{x\}\_\$1\textasciicircum{}2 ?")
     assert math_number("-1,234.5") == r"$-1\,234.5$"
     assert math_number("none_") == r"none\_"
@@ -194,7 +194,7 @@ def test_latex_compiles_the_tables_and_figures(folder: Path, tmp_path: Path) -> 
     CliRunner().invoke(build_app(), words, catch_exceptions=False)
     inputs = "\n\n".join(
         rf"\input{{{name}}}"
-        for name in ("results.tex", "differences.tex", "compare.tex", *(f"figures/{one.name}" for one in figures))
+        for name in ("results.tex", "differences.tex", "compare.tex", *(f"figures/{path.name}" for path in figures))
     )
     (tmp_path / "paper.tex").write_text(
         "\\documentclass{article}\\usepackage{booktabs}\\usepackage{pgf}\\begin{document}"

@@ -55,21 +55,21 @@ def rows_of(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text().splitlines()))
 
 
-def test_every_mean_and_its_interval_is_scipys(tables: Path) -> None:
+def test_every_mean_and_interval_equals_that_of_scipy(tables: Path) -> None:
     frame = read_findings(tables).frame
     rows = rows_of(tables / "tables" / "results.csv")
 
     assert len(rows) == 6 * len(COLUMNS)
     for row in rows:
-        chosen = frame[(frame["trace"] == row["trace"]) & (frame["scheduler"] == row["scheduler"])]
-        values = chosen[row["column"]].to_numpy()
+        runs = frame[(frame["trace"] == row["trace"]) & (frame["scheduler"] == row["scheduler"])]
+        values = runs[row["column"]].to_numpy()
         low, high = stats.t.interval(0.95, 9, values.mean(), stats.sem(values))
         assert (len(values), int(row["n"])) == (10, 10)
         numbers = [float(row[name]) for name in ("mean", "sd", "low", "high")]
         assert numbers == pytest.approx([values.mean(), values.std(ddof=1), low, high], rel=1e-9)
 
 
-def test_every_difference_is_scipys_alone_and_among_all(tables: Path) -> None:
+def test_every_difference_equals_that_of_scipy_with_and_without_bonferroni(tables: Path) -> None:
     frame = read_findings(tables).frame
     rows = rows_of(tables / "tables" / "differences.csv")
 
@@ -84,8 +84,8 @@ def test_every_difference_is_scipys_alone_and_among_all(tables: Path) -> None:
         values = second.to_numpy() - first.to_numpy()
         test = stats.ttest_rel(second, first)
         interval = test.confidence_interval(0.95)
-        told = [float(row[name]) for name in ("difference", "low", "high")]
-        assert told == pytest.approx([values.mean(), interval.low, interval.high], rel=1e-9)
+        numbers = [float(row[name]) for name in ("difference", "low", "high")]
+        assert numbers == pytest.approx([values.mean(), interval.low, interval.high], rel=1e-9)
         assert [int(row[name]) for name in ("pairs", "lower", "higher")] == [10, (values < 0).sum(), (values > 0).sum()]
         unlike = int((values != 0).sum())
         by_sign = stats.binomtest(int((values < 0).sum()), unlike).pvalue if unlike else 1.0
@@ -97,19 +97,19 @@ def test_every_difference_is_scipys_alone_and_among_all(tables: Path) -> None:
     assert 0 < is_clear_alone < len(rows), "a test in which every difference is clear, or none, shows little"
 
 
-def test_seeds_are_workloads_the_same_for_every_policy(tables: Path) -> None:
-    found = batkube.ExperimentResults(tables)
+def test_each_seed_gives_the_same_workload_for_every_policy(tables: Path) -> None:
+    experiment = batkube.ExperimentResults(tables)
     submits = {}
-    for run in found.runs:
+    for run in experiment.runs:
         place = run["axes"]["trace"], run["seed"], run["axes"]["scheduler"]
-        submits[place] = tuple(found.run(run["run"]).jobs["submission_time"])
+        submits[place] = tuple(experiment.run(run["run"]).jobs["submission_time"])
 
     assert len(set(submits.values())) == 20
     for (trace, seed, _), times in submits.items():
         assert times == submits[trace, seed, "FCFS"]
 
 
-def test_latex_rounds_what_the_csv_says(tables: Path) -> None:
+def test_latex_tables_round_the_numbers_of_the_csv_files(tables: Path) -> None:
     lines = [line for line in (tables / "tables" / "results.tex").read_text().splitlines() if "conservative" in line]
     rows = [row for row in rows_of(tables / "tables" / "results.csv") if row["scheduler"] == "conservative"]
 
@@ -117,10 +117,10 @@ def test_latex_rounds_what_the_csv_says(tables: Path) -> None:
     assert len(cells) == len(rows)
     for cell, row in zip(cells, rows, strict=True):
         mean = float(cell.partition("$ $")[0].replace("$", "").replace(r"\,", "").strip())
-        told = float(row["mean"]) * column_of(row["column"]).factor
+        mean_in_table = float(row["mean"]) * column_of(row["column"]).factor
         # Means are rounded to the digits that their intervals leave.
         half = (float(row["high"]) - float(row["low"])) / 2 * column_of(row["column"]).factor
-        assert math.isclose(mean, told, abs_tol=max(half * 0.1, 0.5 * 10 ** -_decimals(mean)), rel_tol=0.0)
+        assert math.isclose(mean, mean_in_table, abs_tol=max(half * 0.1, 0.5 * 10 ** -_decimals(mean)), rel_tol=0.0)
     assert np.isfinite([float(row["mean"]) for row in rows]).all()
 
 
@@ -128,7 +128,7 @@ def _decimals(value: float) -> int:
     return len(repr(value).partition(".")[2])
 
 
-def test_pairs_that_agree_are_marked_even_where_the_interval_is_wide(tables: Path) -> None:
+def test_the_sign_test_is_marked_even_if_the_interval_is_wide(tables: Path) -> None:
     """One workload of ten with a huge difference makes the interval hold 0; nine others say which one is lower."""
     latex = (tables / "tables" / "differences.tex").read_text()
     rows = rows_of(tables / "tables" / "differences.csv")

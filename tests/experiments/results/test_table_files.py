@@ -1,4 +1,4 @@
-"""What the tables hold, beyond the rows: columns that only some runs have, Parquet, the description."""
+"""The tables of an experiment: optional columns, Parquet, and the description."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ AXES = {"scheduler": ["policy:fcfs", "policy:sjf"]}
 
 
 @pytest.fixture
-def done(study: Study) -> Study:
-    """An experiment of two runs that is done."""
-    gather(study)
+def finished_study(study: Study) -> Study:
+    """A finished experiment of two runs."""
+    resume(study)
     return study
 
 
-def gather(study: Study) -> list[dict[str, str]]:
-    """Run what is not finished, write the tables anew, and return the rows of results.csv."""
+def resume(study: Study) -> list[dict[str, str]]:
+    """Execute unfinished runs, write the tables again, and return the rows of results.csv."""
     with ThreadPoolExecutor(1) as executor:
         batkube.experiment(study.file(axes=AXES, title="Two policies"), study.out, executor=executor)
     with (study.out / "results.csv").open(newline="") as file:
@@ -37,13 +37,13 @@ def run_folders(study: Study) -> list[Path]:
     return sorted((study.out / "runs").iterdir())
 
 
-def rewrite(path: Path, text: str) -> None:
-    """Have a run's file hold something else, as if the run had written it."""
+def replace_file(path: Path, text: str) -> None:
+    """Replace a file of a run, as if the run had written it."""
     path.write_text(text)
     add_to_manifest(path)
 
 
-def test_pods_bound_to_nodes_without_room_are_counted(done: Study) -> None:
+def test_pods_bound_to_nodes_without_room_are_counted(finished_study: Study) -> None:
     notes = [
         {"subject": "scheduler", "severity": "violation", "message": message, "count": count, "example": ""}
         for message, count in (
@@ -52,64 +52,66 @@ def test_pods_bound_to_nodes_without_room_are_counted(done: Study) -> None:
             ("bound a pod to a node that does not exist", 100),
         )
     ]
-    rewrite(run_folders(done)[0] / "fidelity.json", json.dumps(notes))
+    replace_file(run_folders(finished_study)[0] / "fidelity.json", json.dumps(notes))
 
-    assert [row["overallocations"] for row in gather(done)] == ["7", "0"]
+    assert [row["overallocations"] for row in resume(finished_study)] == ["7", "0"]
 
 
-def test_columns_that_only_some_runs_have_are_empty_in_the_others(done: Study) -> None:
-    schedule = run_folders(done)[1] / "schedule.csv"
+def test_columns_that_only_some_runs_have_are_empty_in_the_others(finished_study: Study) -> None:
+    schedule = run_folders(finished_study)[1] / "schedule.csv"
     header, row = schedule.read_text().splitlines()
-    rewrite(schedule, f"{header},late_decisions,over_allocations\n{row},5,2\n")
+    replace_file(schedule, f"{header},late_decisions,over_allocations\n{row},5,2\n")
 
-    rows = gather(done)
+    rows = resume(finished_study)
 
     assert [row["late_decisions"] for row in rows] == ["", "5"]
     assert [row["overallocations"] for row in rows] == ["0", "2"]
     assert "over_allocations" not in rows[0]
-    assert read_results(done.out)["late_decisions"].isna().tolist() == [True, False]
+    assert read_results(finished_study.out)["late_decisions"].isna().tolist() == [True, False]
 
 
-def test_real_times_are_kept_apart(done: Study) -> None:
-    header = (done.out / "timings.csv").read_text().splitlines()[0].split(",")
+def test_real_times_are_in_a_separate_table(finished_study: Study) -> None:
+    header = (finished_study.out / "timings.csv").read_text().splitlines()[0].split(",")
 
     assert header == ["run", "real_s", "cpu_s", "scheduler_cpu_s", "peak_memory_bytes", "virtual_per_real"]
-    assert not set(header[1:]) & set((done.out / "results.csv").read_text().splitlines()[0].split(","))
+    assert not set(header[1:]) & set((finished_study.out / "results.csv").read_text().splitlines()[0].split(","))
 
 
-def test_parquet_holds_the_same_as_the_table(done: Study) -> None:
+def test_the_parquet_file_equals_the_table(finished_study: Study) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
 
-    columns = parquet.read_table(done.out / "results.parquet").to_pydict()
+    columns = parquet.read_table(finished_study.out / "results.parquet").to_pydict()
 
-    frame = read_results(done.out)
+    frame = read_results(finished_study.out)
     assert columns["scheduler"] == AXES["scheduler"]
     assert columns["makespan"] == frame["makespan"].tolist()
     assert columns["nb_jobs"] == [4, 4]
 
 
-def test_the_description_says_what_was_run(done: Study) -> None:
-    description = json.loads((done.out / "experiment.json").read_text())
+def test_the_description_lists_axes_seeds_and_inputs(finished_study: Study) -> None:
+    description = json.loads((finished_study.out / "experiment.json").read_text())
 
     assert description["title"] == "Two policies"
     assert description["base"] == {"workload": "w.json", "platform": "2x1"}
     assert description["axes"] == [{"name": "scheduler", "values": AXES["scheduler"]}]
-    assert description["inputs"] == {"w.json": hashlib.sha256((done.folder / "w.json").read_bytes()).hexdigest()}
+    assert description["inputs"] == {
+        "w.json": hashlib.sha256((finished_study.folder / "w.json").read_bytes()).hexdigest()
+    }
     assert description["total"] == 2
     assert [(run["axes"], run["seed"], run["repeat"], run["state"], run["failure"]) for run in description["runs"]] == [
         ({"scheduler": policy}, 0, 1, "done", None) for policy in AXES["scheduler"]
     ]
-    assert [run["run"] for run in description["runs"]] == [folder.name for folder in run_folders(done)]
+    assert [run["run"] for run in description["runs"]] == [folder.name for folder in run_folders(finished_study)]
 
 
 @pytest.mark.parametrize(
     ("label", "number"),
     [("3", 3), ("-0.5", -0.5), ("250ms", 0.25), ("1h30m", 5400), ("policy:easy", None), ("inf", None)],
 )
-def test_a_label_is_a_number_if_it_reads_like_one(label: str, number: float | None) -> None:
+def test_a_label_that_parses_as_a_number_is_a_number(label: str, number: float | None) -> None:
     assert label_as_number(label) == number
 
 
-def test_a_folder_that_is_no_experiment_is_said_to_be_none(tmp_path: Path) -> None:
+def test_a_folder_without_an_experiment_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(batkube.InputError, match="is not the folder of an experiment"):
         read_results(tmp_path)

@@ -1,4 +1,4 @@
-"""Experiments on a real Dask cluster: the same bytes as in processes of ours, whatever happens to its workers."""
+"""Experiments on a real Dask cluster give the same bytes as local processes, even if workers die."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.cli.commands.test_experiment import wait_for_line
 from tests.experiments.conftest import SIMULATED, Study
-from tests.experiments.test_command import hear
 from tests.process_ends import wait_for_end
 
 from batkube.cli.main import main
 
-#: Decides as first come, first served does, once `hold` is gone; tells who it is meanwhile. What it knows of places
-#: it knows by absolute paths: there is no common folder in what a run is given.
+#: First come, first served, once the file `hold` is removed; until then it writes its process id. Paths are absolute,
+#: because a run on a cluster has another current folder.
 PATIENT = """
 import os, pathlib, time
 from batkube.policies.interface import Policy, Start
 class Patient(Policy):
     def decide(self, view):
-        pathlib.Path("{folder}/at-work", str(os.getpid())).touch()
+        pathlib.Path("{folder}/waiting", str(os.getpid())).touch()
         while pathlib.Path("{folder}/hold").exists():
             time.sleep(0.01)
         for job in view.queue:
@@ -36,7 +36,7 @@ class Patient(Policy):
                 return
             yield Start(job, place)
 """
-TROUBLED = """
+FAILING = """
 import os, time
 from batkube.policies.interface import Policy
 class Crashing(Policy):
@@ -51,13 +51,13 @@ class Endless(Policy):
             time.sleep(0.01)
 class Wrong(Policy):
     def decide(self, view):
-        raise ValueError("what a pity")
+        raise ValueError("an invalid value")
 """
 
 
 @dataclass
 class Cluster:
-    """A scheduler of Dask's and its workers, each a process that knows nothing of the experiment's folder."""
+    """A Dask scheduler and its workers, each a process in another folder than the experiment."""
 
     folder: Path
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Cluster:
         return f"dask://{address.removeprefix('tcp://')}"
 
     def worker(self) -> subprocess.Popen[bytes]:
-        """Start another worker, which does one run at a time."""
+        """Start another worker, which executes one run at a time."""
         arguments = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(self.folder))
         return self.start("worker", "--scheduler-file", "scheduler.json", *arguments)
 
@@ -90,33 +90,33 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A scheduler and two workers."""
     cluster = Cluster(tmp_path_factory.mktemp("cluster"))
     cluster.start("scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", "scheduler.json")
-    wait_until(lambda: "}" in text_of(cluster.folder / "scheduler.json"))
+    wait_until(lambda: "}" in read_if_exists(cluster.folder / "scheduler.json"))
     for number in range(1, 3):
         cluster.worker()
-        wait_until(lambda number=number: "Registered to" in text_of(cluster.folder / f"worker-{number}.log"))
+        wait_until(lambda number=number: "Registered to" in read_if_exists(cluster.folder / f"worker-{number}.log"))
     yield cluster
     cluster.stop()
 
 
 @pytest.fixture
-def held(study: Study) -> Study:
-    """An experiment of six runs, the last four of which wait in the middle for `hold` to go."""
+def blocked_study(study: Study) -> Study:
+    """An experiment of six runs, of which the last four wait until the file `hold` is removed."""
     (study.folder / "patient.py").write_text(PATIENT.format(folder=study.folder))
-    (study.folder / "at-work").mkdir()
+    (study.folder / "waiting").mkdir()
     (study.folder / "hold").touch()
     study.file(axes={"scheduler": ["policy:sjf", "policy:./patient.py:Patient"]}, seeds=[1, 2, 3, 4])
     return study
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
+def wait_until(condition: Callable[[], bool]) -> None:
     for _ in range(12_000):
-        if is_so():
+        if condition():
             return
         time.sleep(0.01)
-    raise AssertionError("it never came to be")
+    raise AssertionError("the condition did not become true")
 
 
-def text_of(path: Path) -> str:
+def read_if_exists(path: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
@@ -127,77 +127,79 @@ def start(study: Study, *arguments: str) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """Wait for the end of an experiment; return its exit code and what it told."""
+    """Wait for the end of an experiment; return its exit code and its error output."""
     _, err = process.communicate(timeout=300)
     return process.returncode, err
 
 
 def runs_in(out: Path) -> dict[str, dict[str, object]]:
-    """Return what there is of each run: files, and what its manifest says that real time does not change."""
+    """Return the files of each run, and its manifest without real times."""
     runs: dict[str, dict[str, object]] = {}
     for folder in sorted(out.glob("runs/[!.]*")):
         manifest = json.loads((folder / "manifest.json").read_text())
-        told = {key: value for key, value in manifest.items() if key not in ("real", "seal", "command")}
+        description = {key: value for key, value in manifest.items() if key not in ("real", "seal", "command")}
         files = [folder / name for name in SIMULATED if (folder / name).exists()]
-        runs[folder.name] = told | {path.name: path.read_bytes() for path in files}
+        runs[folder.name] = description | {path.name: path.read_bytes() for path in files}
     return runs
 
 
-def at_work(study: Study) -> list[int]:
-    return [int(path.name) for path in (study.folder / "at-work").iterdir()]
+def waiting_pids(study: Study) -> list[int]:
+    return [int(path.name) for path in (study.folder / "waiting").iterdir()]
 
 
-def test_runs_of_a_cluster_are_the_same_bytes_and_a_worker_that_is_killed_loses_nothing(
-    held: Study, cluster: Cluster
+def test_runs_on_a_cluster_give_the_same_bytes_even_if_a_worker_is_killed(
+    blocked_study: Study, cluster: Cluster
 ) -> None:
-    process = start(held, "--out", "out", "--executor", cluster.executor)
-    wait_until(lambda: len(at_work(held)) == 2)
-    run_pids = at_work(held)
+    process = start(blocked_study, "--out", "out", "--executor", cluster.executor)
+    wait_until(lambda: len(waiting_pids(blocked_study)) == 2)
+    run_pids = waiting_pids(blocked_study)
     cluster.processes[1].kill()
     cluster.processes[1].wait()
-    (held.folder / "hold").unlink()
+    (blocked_study.folder / "hold").unlink()
     code, err = finish(process)
-    here = finish(start(held, "--out", "here", "--jobs", "2"))
+    local_end = finish(start(blocked_study, "--out", "local", "--jobs", "2"))
 
-    assert (code, here[0]) == (0, 0), err
-    assert len(runs_in(held.out)) == 8
-    assert runs_in(held.out) == runs_in(held.folder / "here")
-    assert (held.out / "results.csv").read_bytes() == (held.folder / "here" / "results.csv").read_bytes()
-    for pid in run_pids:  # with the worker, its run has ended; with the experiment, all others
+    assert (code, local_end[0]) == (0, 0), err
+    assert len(runs_in(blocked_study.out)) == 8
+    assert runs_in(blocked_study.out) == runs_in(blocked_study.folder / "local")
+    assert (blocked_study.out / "results.csv").read_bytes() == (
+        blocked_study.folder / "local" / "results.csv"
+    ).read_bytes()
+    for pid in run_pids:  # a run ends with its worker, or else with the experiment
         wait_for_end(pid)
 
 
-def test_a_cluster_of_ones_own_tells_of_failures_as_processes_do(study: Study) -> None:
-    (study.folder / "troubled.py").write_text(TROUBLED)
+def test_a_local_dask_cluster_reports_failures_as_processes_do(study: Study) -> None:
+    (study.folder / "failing.py").write_text(FAILING)
     names = ("Crashing", "Lazy", "Endless", "Wrong")
-    study.file(axes={"scheduler": ["policy:easy", *(f"policy:./troubled.py:{name}" for name in names)]})
+    study.file(axes={"scheduler": ["policy:easy", *(f"policy:./failing.py:{name}" for name in names)]})
 
-    there = finish(start(study, "--out", "out", "--executor", "dask-local", "--jobs", "2", "--time-limit", "2s"))
-    shutil.move(study.out, study.folder / "there")
-    here = finish(start(study, "--out", "out", "--jobs", "2", "--time-limit", "2s"))
+    remote_end = finish(start(study, "--out", "out", "--executor", "dask-local", "--jobs", "2", "--time-limit", "2s"))
+    shutil.move(study.out, study.folder / "remote")
+    local_end = finish(start(study, "--out", "out", "--jobs", "2", "--time-limit", "2s"))
 
-    def told(text: str) -> list[str]:
-        # Where a loop was when its time was up is another line each time.
-        kept = (line.partition(", in ")[0] for line in text.splitlines() if "runs done" not in line)
-        return [line for line in kept if "0x" not in line and "File " not in line]
+    def stable_lines(text: str) -> list[str]:
+        # The line that a time limit interrupts differs each time.
+        lines = (line.partition(", in ")[0] for line in text.splitlines() if "runs done" not in line)
+        return [line for line in lines if "0x" not in line and "File " not in line]
 
-    assert there[0] == here[0] == 1
-    assert told(there[1]) == told(here[1])
-    assert "was killed by SIGABRT" in there[1]
-    assert "stopped after 2 s of real time" in there[1]
-    assert "what a pity" in there[1]
-    remote, local = runs_in(study.folder / "there"), runs_in(study.out)
+    assert remote_end[0] == local_end[0] == 1
+    assert stable_lines(remote_end[1]) == stable_lines(local_end[1])
+    assert "was killed by SIGABRT" in remote_end[1]
+    assert "stopped after 2 s of real time" in remote_end[1]
+    assert "an invalid value" in remote_end[1]
+    remote, local = runs_in(study.folder / "remote"), runs_in(study.out)
     assert remote.keys() == local.keys()
     for name in remote:
         if "Endless" not in name and "Crashing" not in name:
             assert remote[name] == local[name]
 
 
-def test_ctrl_c_lets_runs_end_and_a_second_one_ends_them_at_once(held: Study, cluster: Cluster) -> None:
-    process = start(held, "--out", "out", "--executor", cluster.executor)
-    wait_until(lambda: len(at_work(held)) == 2)
+def test_ctrl_c_waits_for_the_runs_and_a_second_one_kills_them(blocked_study: Study, cluster: Cluster) -> None:
+    process = start(blocked_study, "--out", "out", "--executor", cluster.executor)
+    wait_until(lambda: len(waiting_pids(blocked_study)) == 2)
     process.send_signal(signal.SIGINT)
-    hear(process, "stopping")
+    wait_for_line(process, "stopping")
     process.send_signal(signal.SIGINT)
     code, err = finish(process)
 
@@ -205,26 +207,28 @@ def test_ctrl_c_lets_runs_end_and_a_second_one_ends_them_at_once(held: Study, cl
     assert "4 of 8 runs are finished and kept in out" in err
     assert f"--executor {cluster.executor}" in err
     assert "Traceback" not in err
-    for pid in at_work(held):
+    for pid in waiting_pids(blocked_study):
         wait_for_end(pid)
 
-    (held.folder / "hold").unlink()
-    code, err = finish(start(held, "--out", "out", "--executor", cluster.executor))
+    (blocked_study.folder / "hold").unlink()
+    code, err = finish(start(blocked_study, "--out", "out", "--executor", cluster.executor))
 
     assert code == 0, err
-    assert len(runs_in(held.out)) == 8
+    assert len(runs_in(blocked_study.out)) == 8
 
 
-def test_a_scheduler_that_goes_away_is_one_message_and_what_is_finished_is_kept(held: Study, cluster: Cluster) -> None:
-    process = start(held, "--out", "out", "--executor", cluster.executor)
-    wait_until(lambda: len(at_work(held)) == 2)
+def test_a_stopped_dask_scheduler_is_one_message_and_finished_runs_are_kept(
+    blocked_study: Study, cluster: Cluster
+) -> None:
+    process = start(blocked_study, "--out", "out", "--executor", cluster.executor)
+    wait_until(lambda: len(waiting_pids(blocked_study)) == 2)
     cluster.processes[0].kill()
     code, err = finish(process)
 
     assert code == 2, err
     assert "the Dask scheduler has stopped" in err
     assert "Traceback" not in err
-    assert len(runs_in(held.out)) == 4
+    assert len(runs_in(blocked_study.out)) == 4
 
 
 def command(study: Study, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -246,7 +250,7 @@ def command(study: Study, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> i
         ("dask", "there is no executor 'dask'"),
     ],
 )
-def test_a_wrong_address_is_one_message(
+def test_an_invalid_dask_address_is_one_message(
     executor: str,
     problem: str,
     study: Study,
@@ -262,7 +266,7 @@ def test_a_wrong_address_is_one_message(
     assert "remedy:" in err
 
 
-def test_without_dask_the_command_says_how_to_get_it(
+def test_a_missing_dask_is_reported_with_how_to_install_it(
     study: Study, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
@@ -272,7 +276,7 @@ def test_without_dask_the_command_says_how_to_get_it(
     assert "pip install 'batkube[dask]'" in capsys.readouterr().err
 
 
-def test_the_experiment_is_not_slowed_by_what_it_does_not_use() -> None:
+def test_dask_is_only_imported_when_it_is_used() -> None:
     program = "import batkube, batkube.experiments.experiment, sys; print('distributed' in sys.modules)"
 
     assert subprocess.check_output([sys.executable, "-c", program], env=dict(os.environ), text=True) == "False\n"

@@ -1,4 +1,4 @@
-"""Ctrl-C may come between any two steps of who conducts an experiment: it always ends, and knows what ended before."""
+"""Ctrl-C between any two steps of the orchestrator: it always returns, and records every run that has ended."""
 
 from __future__ import annotations
 
@@ -15,65 +15,68 @@ from batkube.experiments.running.folder import ExperimentFolder
 from batkube.experiments.running.orchestrator import ExperimentOrchestrator, Progress
 from batkube.experiments.running.runner import RunRequest
 
-#: So many reports are no waiting any more: all runs are over as soon as they are begun.
-_PATIENCE = 50
+#: All runs end as soon as they start, so more reports mean that the orchestrator waits forever.
+_MAX_REPORTS = 50
+
+#: The functions of the orchestrator that run after all runs are submitted.
+_AFTER_SUBMISSION = ("_wait_for_all", "_record_result")
 
 
-class AtOnce:
-    """Has each run over as soon as it is begun; the second of them fails."""
+class ImmediateExecutor:
+    """Ends each run as soon as it starts; the second one fails."""
 
     def __init__(self) -> None:
-        self.begun = 0
+        self.started = 0
 
-    def submit(self, _order: RunRequest) -> Future[str | None]:
-        """Return the future of a run that is over."""
-        self.begun += 1
+    def submit(self, _request: RunRequest) -> Future[str | None]:
+        """Return the future of a run that has ended."""
+        self.started += 1
         future: Future[str | None] = Future()
-        future.set_result("lost its way" if self.begun == 2 else None)
+        future.set_result("the run failed" if self.started == 2 else None)
         return future
 
 
 class Interrupt:
-    """Raises KeyboardInterrupt at the n-th line of the conductor's module that is executed."""
+    """Raises KeyboardInterrupt at the n-th executed line of the orchestrator's module."""
 
     def __init__(self, line: int) -> None:
-        self._left = line
-        #: The function in which it came; none if there are not so many lines.
-        self.place = ""
+        self._remaining = line
+        #: The interrupted function; empty if fewer lines are executed.
+        self.function = ""
 
     def __call__(self, frame: FrameType, event: str, _: object) -> Any:  # noqa: ANN401 - as sys.settrace has it
         if frame.f_code.co_filename != orchestrator.__file__:
             return None
-        if event == "line" and self._left:
-            self._left -= 1
-            if not self._left:
-                self.place = frame.f_code.co_name
+        if event == "line" and self._remaining:
+            self._remaining -= 1
+            if not self._remaining:
+                self.function = frame.f_code.co_name
                 raise KeyboardInterrupt
         return self
 
 
-def conduct(folder: Path, interrupt: Interrupt) -> tuple[int, Progress | None]:
-    """Conduct three runs; return how many were begun, and what was reported last."""
+def run_three(folder: Path, interrupt: Interrupt) -> tuple[int, Progress | None]:
+    """Execute three runs; return how many were started, and the last report."""
     runs: list[Any] = [SimpleNamespace(name=name, scenario=None, programs={}, policy=b"") for name in "abc"]
-    executor, told = AtOnce(), list[Progress]()
+    executor, reports = ImmediateExecutor(), list[Progress]()
 
-    def listen(progress: Progress) -> None:
-        told.append(progress)
-        assert len(told) < _PATIENCE, "it waits for what is over"
+    def on_progress(progress: Progress) -> None:
+        reports.append(progress)
+        assert len(reports) < _MAX_REPORTS, "it waits for runs that have ended"
 
-    conductor = ExperimentOrchestrator(runs, ExperimentFolder(folder), executor, listen)
+    experiment = ExperimentOrchestrator(runs, ExperimentFolder(folder), executor, on_progress)
     tracer = sys.gettrace()
     sys.settrace(interrupt)
     try:
-        conductor.run([])
+        experiment.run([])
     except KeyboardInterrupt:
         pass
     finally:
         sys.settrace(tracer)
-    return executor.begun, told[-1] if told else None
+    return executor.started, reports[-1] if reports else None
 
 
-def test_an_interrupt_at_any_line_loses_no_end_and_counts_none_twice(
+def test_an_interrupt_at_any_line_records_every_end_exactly_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(orchestrator, "_INTERVAL_S", 0.0)
@@ -81,14 +84,14 @@ def test_an_interrupt_at_any_line_loses_no_end_and_counts_none_twice(
     while True:
         line += 1
         interrupt = Interrupt(line)
-        begun, last = conduct(tmp_path / str(line), interrupt)
-        if not interrupt.place:
+        started, last = run_three(tmp_path / str(line), interrupt)
+        if not interrupt.function:
             break
         if last is not None and last.stopping:
-            # A run that is just being begun is nobody's yet.
-            known = (begun,) if interrupt.place in ("_gather", "_take", "_report") else (begun - 1, begun)
-            assert last.done + last.failed in known, f"line {line}, in {interrupt.place}: {last}"
+            # A run that is being submitted may be counted or not.
+            expected = (started,) if interrupt.function in _AFTER_SUBMISSION else (started - 1, started)
+            assert last.done + last.failed in expected, f"line {line}, in {interrupt.function}: {last}"
 
     assert line > 50
     assert last is not None
-    assert (begun, last.done, last.failed) == (3, 2, 1)
+    assert (started, last.done, last.failed) == (3, 2, 1)

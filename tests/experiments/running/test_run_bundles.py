@@ -1,4 +1,4 @@
-"""Parcels: a run done where none of our files is leaves what it would have left here."""
+"""A bundled run, executed without access to our files, gives the same files as a local run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Mine(Policy):
 
 
 def study(folder: Path) -> Path:
-    """Write inputs that name other inputs, and return the experiment's file."""
+    """Write inputs that refer to other inputs, and return the path of the experiment file."""
     (folder / "inputs" / "traces").mkdir(parents=True)
     inputs = folder / "inputs"
     (inputs / "platform.xml").write_text(PLATFORM)
@@ -52,22 +52,22 @@ def study(folder: Path) -> Path:
     return path
 
 
-def order_of(path: Path, out: Path) -> RunRequest:
+def request_of(path: Path, out: Path) -> RunRequest:
     (run,) = make_plan(read_experiment(path), installed_program).runs
     return RunRequest(run.scenario, out.absolute() / run.name, run.programs, ["batkube", "experiment"])
 
 
-def perform_elsewhere(parcel: RunBundle, contents: list[bytes], folder: Path) -> BundleResult:
+def run_in_other_process(bundle: RunBundle, contents: list[bytes], folder: Path) -> BundleResult:
     folder.mkdir()
     workers = WorkerPool(1)
     try:
-        return workers.submit(run_bundle, parcel, contents, folder).result()
+        return workers.submit(run_bundle, bundle, contents, folder).result()
     finally:
         workers.kill()
 
 
 @pytest.mark.parametrize("is_absolute", [True, False])
-def test_a_run_elsewhere_leaves_what_it_leaves_here(
+def test_a_bundle_gives_the_same_files_as_a_local_run(
     is_absolute: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = tmp_path / "here"
@@ -75,21 +75,21 @@ def test_a_run_elsewhere_leaves_what_it_leaves_here(
     path = study(here)
     (here / "below").mkdir()
     monkeypatch.chdir(here / "below")
-    order = order_of(path if is_absolute else Path("..", path.name), tmp_path / "out")
-    assert execute_request(order) is None
-    local = {file.name: file.read_bytes() for file in order.folder.iterdir()}
+    request = request_of(path if is_absolute else Path("..", path.name), tmp_path / "out")
+    assert execute_request(request) is None
+    local = {file.name: file.read_bytes() for file in request.folder.iterdir()}
 
-    parcel = bundle_of(order)
-    contents = [file.read_bytes() for file in parcel.files]
-    here.rename(tmp_path / "gone")
+    bundle = bundle_of(request)
+    contents = [file.read_bytes() for file in bundle.files]
+    here.rename(tmp_path / "moved")
     monkeypatch.chdir(tmp_path)
-    delivery = perform_elsewhere(parcel, contents, tmp_path / "elsewhere")
-    unpack_result(delivery, order.folder)
+    result = run_in_other_process(bundle, contents, tmp_path / "remote")
+    unpack_result(result, request.folder)
 
     names = {"w.json", "platform.xml", "events.yaml", "objects.yaml", "t.txt", "rank0.txt", "mine.py"}
-    assert {file.name for file in parcel.files} == names
-    assert not (tmp_path / "elsewhere").exists()
-    remote = {file.name: file.read_bytes() for file in order.folder.iterdir()}
+    assert {file.name for file in bundle.files} == names
+    assert not (tmp_path / "remote").exists()
+    remote = {file.name: file.read_bytes() for file in request.folder.iterdir()}
     assert remote.keys() == local.keys()
     assert {name for name in local if local[name] != remote[name]} <= {"manifest.json"}
     manifests = [json.loads(files["manifest.json"]) for files in (local, remote)]
@@ -98,15 +98,15 @@ def test_a_run_elsewhere_leaves_what_it_leaves_here(
     assert manifests[0] == manifests[1]
 
 
-def test_what_goes_wrong_there_names_the_files_as_they_are_here(tmp_path: Path) -> None:
+def test_errors_of_a_bundle_name_the_paths_of_the_sender(tmp_path: Path) -> None:
     path = study(tmp_path)
-    order = order_of(path, tmp_path / "out")
-    parcel = bundle_of(order)
-    contents = [b"what is this" if file.name == "w.json" else file.read_bytes() for file in parcel.files]
+    request = request_of(path, tmp_path / "out")
+    bundle = bundle_of(request)
+    contents = [b"not JSON" if file.name == "w.json" else file.read_bytes() for file in bundle.files]
 
-    delivery = perform_elsewhere(parcel, contents, tmp_path / "elsewhere")
+    result = run_in_other_process(bundle, contents, tmp_path / "remote")
 
-    assert str(delivery.failure).startswith(f"{tmp_path / 'inputs' / 'w.json'}: ")
-    assert "elsewhere" not in str(delivery.failure)
-    unpack_result(delivery, order.folder)
-    assert not order.folder.exists()
+    assert str(result.failure).startswith(f"{tmp_path / 'inputs' / 'w.json'}: ")
+    assert "remote" not in str(result.failure)
+    unpack_result(result, request.folder)
+    assert not request.folder.exists()

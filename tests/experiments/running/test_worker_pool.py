@@ -1,4 +1,4 @@
-"""Worker processes: kept for many calls, and a crash costs one call."""
+"""Worker processes are reused for many calls, and a crash fails one call."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from batkube.kernel.errors import InputError
 
 @pytest.fixture
 def workers() -> Iterator[WorkerPool]:
-    """Two workers, which end with the test."""
+    """Two workers, which are killed after the test."""
     executor = WorkerPool(2)
     yield executor
     executor.kill()
 
 
-def test_calls_are_made_in_processes_that_are_kept(workers: WorkerPool) -> None:
+def test_processes_are_reused_for_calls(workers: WorkerPool) -> None:
     pids = [future.result() for future in [workers.submit(os.getpid) for _ in range(20)]]
 
     assert 1 <= len(set(pids)) <= 2
     assert os.getpid() not in pids
 
 
-def test_a_worker_that_is_killed_fails_one_call_and_loses_no_other(workers: WorkerPool) -> None:
-    # abort() is what a crash in a library looks like.
+def test_a_killed_worker_fails_one_call_and_no_other(workers: WorkerPool) -> None:
+    # abort() stands for a crash in a library.
     futures = [workers.submit(os.abort) if number == 3 else workers.submit(abs, -number) for number in range(12)]
 
     with pytest.raises(WorkerFailed, match="was killed by SIGABRT; its last lines:\n    Fatal Python error"):
@@ -44,7 +44,7 @@ def test_a_worker_that_is_killed_fails_one_call_and_loses_no_other(workers: Work
     assert [future.result() for future in futures[:3] + futures[4:]] == [0, 1, 2, *range(4, 12)]
 
 
-def test_a_worker_that_exits_says_how_and_what_it_printed_last(workers: WorkerPool) -> None:
+def test_the_failure_of_a_worker_has_its_exit_code_and_last_lines(workers: WorkerPool) -> None:
     code = "import os; print('last words'); os._exit(7)"
     for _ in range(4):
         workers.submit(print, "words of another call").result()
@@ -67,7 +67,7 @@ def test_a_result_that_cannot_be_sent_fails_only_its_call(workers: WorkerPool) -
     assert workers.submit(abs, -1).result() == 1
 
 
-def test_after_shutdown_waiting_calls_are_cancelled_and_no_more_are_taken() -> None:
+def test_shutdown_cancels_waiting_calls_and_rejects_new_ones() -> None:
     executor = WorkerPool(1)
     first = executor.submit(time.sleep, 0.2)
     while not first.running():
@@ -82,7 +82,7 @@ def test_after_shutdown_waiting_calls_are_cancelled_and_no_more_are_taken() -> N
         executor.submit(abs, 1)
 
 
-def test_killing_ends_what_is_running_at_once(workers: WorkerPool) -> None:
+def test_kill_ends_running_calls_at_once(workers: WorkerPool) -> None:
     future = workers.submit(time.sleep, 600)
     while not future.running():
         time.sleep(0.01)
@@ -93,7 +93,7 @@ def test_killing_ends_what_is_running_at_once(workers: WorkerPool) -> None:
         future.result(timeout=30)
 
 
-def test_killing_ends_a_worker_that_is_only_being_started(workers: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kill_ends_a_worker_that_is_still_starting(workers: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
     starting = threading.Event()
 
     class SlowStart(subprocess.Popen[bytes]):
@@ -114,20 +114,20 @@ def test_killing_ends_a_worker_that_is_only_being_started(workers: WorkerPool, m
         future.result(timeout=30)
 
 
-def test_after_killing_no_worker_is_started_for_a_call_that_was_taken(
+def test_no_worker_is_started_for_a_call_after_the_pool_is_killed(
     workers: WorkerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken, killed = threading.Event(), threading.Event()
+    submitted, killed = threading.Event(), threading.Event()
     call = workers._call
 
     def call_late(message: bytes) -> object:
-        taken.set()
+        submitted.set()
         assert killed.wait(30)
         return call(message)
 
     monkeypatch.setattr(workers, "_call", call_late)
     future = workers.submit(time.sleep, 600)
-    assert taken.wait(30)
+    assert submitted.wait(30)
 
     threading.Timer(0.2, killed.set).start()
     workers.kill()
@@ -136,7 +136,7 @@ def test_after_killing_no_worker_is_started_for_a_call_that_was_taken(
         future.result(timeout=30)
 
 
-def test_a_stopped_worker_is_killed_all_the_same(workers: WorkerPool) -> None:
+def test_a_suspended_worker_process_is_killed(workers: WorkerPool) -> None:
     pid = workers.submit(os.getpid).result()
     future = workers.submit(time.sleep, 600)
     while not future.running():
@@ -148,21 +148,21 @@ def test_a_stopped_worker_is_killed_all_the_same(workers: WorkerPool) -> None:
     wait_for_end(pid)
 
 
-def test_a_refused_process_is_nobody_s_failure_and_the_next_call_tries_again(
+def test_a_process_that_cannot_start_fails_no_run_and_the_next_call_retries(
     workers: WorkerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object, **__: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    with monkeypatch.context() as refusing:
-        refusing.setattr(subprocess, "Popen", refuse)
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", fail)
         with pytest.raises(InputError, match="cannot be started: Resource temporarily unavailable"):
             workers.submit(abs, -1).result()
 
     assert workers.submit(abs, -1).result() == 1
 
 
-#: A call that starts a program, as a run starts a scheduler, says who is who, and does not end.
+#: A call that starts a program, writes both process ids, and does not end.
 LONG_CALL = """
 import os, subprocess, sys, time
 from batkube.timing.processes.parent_death import kill_with_parent
@@ -181,7 +181,7 @@ time.sleep(600)
 """
 
 
-def test_workers_and_their_programs_end_with_an_experiment_that_is_killed(tmp_path: Path) -> None:
+def test_workers_and_their_programs_end_with_a_killed_experiment(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     with subprocess.Popen([sys.executable, "-c", STARTER, LONG_CALL.format(path=str(pids))]) as starter:
         while not pids.exists() or len(pids.read_text().split()) < 2:

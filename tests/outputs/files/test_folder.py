@@ -1,4 +1,4 @@
-"""The output folder is there whole or not at all, and nothing else is harmed."""
+"""The output folder is complete or absent, and other files are never changed."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def test_the_folder_has_the_permissions_of_any_new_folder(tmp_path: Path) -> Non
     assert names_in(tmp_path) == ["other", "out"]
 
 
-def test_what_a_killed_run_left_is_not_in_the_way(tmp_path: Path) -> None:
-    left = tmp_path / f".out.partial-{os.getpid()}"
-    left.mkdir()
+def test_a_partial_folder_of_a_killed_run_is_ignored(tmp_path: Path) -> None:
+    partial = tmp_path / f".out.partial-{os.getpid()}"
+    partial.mkdir()
 
     write(OutputFolder(tmp_path / "out"))
 
     assert text_in(tmp_path / "out") == "new"
-    assert left.is_dir()
+    assert partial.is_dir()
 
 
-def test_a_link_to_an_empty_folder_stands_for_that_folder(tmp_path: Path) -> None:
+def test_a_link_to_an_empty_folder_is_followed(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "out").symlink_to("disk")
 
@@ -58,7 +58,7 @@ def test_a_link_to_an_empty_folder_stands_for_that_folder(tmp_path: Path) -> Non
     assert names_in(tmp_path) == ["disk", "out"]
 
 
-def test_a_run_behind_a_link_is_replaced_under_its_own_name_only(tmp_path: Path) -> None:
+def test_a_run_is_not_replaced_through_a_link(tmp_path: Path) -> None:
     write(OutputFolder(tmp_path / "disk"), "old")
     (tmp_path / "out").symlink_to("disk")
 
@@ -69,14 +69,14 @@ def test_a_run_behind_a_link_is_replaced_under_its_own_name_only(tmp_path: Path)
 
 
 @pytest.mark.parametrize("target", ["nowhere", "out"])
-def test_a_link_that_leads_nowhere_is_refused_before_the_run(tmp_path: Path, target: str) -> None:
+def test_a_dangling_link_is_rejected_before_the_run(tmp_path: Path, target: str) -> None:
     (tmp_path / "out").symlink_to(target)
 
     with pytest.raises(InputError, match=f"is a link to {target}, which does not exist"):
         OutputFolder(tmp_path / "out")
 
 
-def test_the_current_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_current_folder_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "a" / "b")
 
@@ -85,7 +85,7 @@ def test_the_current_folder_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
             OutputFolder(Path(path))
 
 
-def test_a_failed_run_never_takes_the_place_of_a_completed_one(tmp_path: Path) -> None:
+def test_a_failed_run_never_replaces_a_completed_one(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write(OutputFolder(out), "completed")
 
@@ -97,15 +97,15 @@ def test_a_failed_run_never_takes_the_place_of_a_completed_one(tmp_path: Path) -
     assert names_in(tmp_path) == ["out", "out.failed"]
 
 
-def test_a_failed_run_goes_around_what_is_no_failed_run(tmp_path: Path) -> None:
+def test_a_failed_run_avoids_paths_without_a_failed_run(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write(OutputFolder(out), "completed")
     write(OutputFolder(tmp_path / "out.failed"), "completed too")
     (tmp_path / "out.failed-2").write_text("a file")
 
-    place = write(OutputFolder(out, force=True), "failure", failed=True)
+    path = write(OutputFolder(out, force=True), "failure", failed=True)
 
-    assert place == tmp_path / "out.failed-3"
+    assert path == tmp_path / "out.failed-3"
     assert text_in(tmp_path / "out.failed") == "completed too"
 
 
@@ -121,7 +121,7 @@ def test_a_failed_run_is_replaced_by_any_other(tmp_path: Path, failed: bool) -> 
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt(), ValueError("x")])
-def test_what_was_there_stays_when_writing_fails(tmp_path: Path, error: BaseException) -> None:
+def test_the_previous_run_stays_when_writing_fails(tmp_path: Path, error: BaseException) -> None:
     out = tmp_path / "out"
     write(OutputFolder(out), "old")
     folder = OutputFolder(out, force=True)
@@ -133,7 +133,7 @@ def test_what_was_there_stays_when_writing_fails(tmp_path: Path, error: BaseExce
     assert names_in(tmp_path) == ["out"]
 
 
-def test_what_appears_while_the_run_goes_on_is_not_replaced(tmp_path: Path) -> None:
+def test_files_that_appear_during_the_run_are_not_replaced(tmp_path: Path) -> None:
     folder = OutputFolder(tmp_path / "out", force=True)
 
     def write_thesis() -> None:

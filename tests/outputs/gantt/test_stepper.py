@@ -1,4 +1,4 @@
-"""A run from one instant to the next."""
+"""Gantt charts with a time slider."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ PROFILES = {"d": {"type": "delay", "delay": 10}}
 
 def steps_in(page: str) -> dict[str, Any]:
     (content,) = re.findall(r'<script type="application/json" id="steps">(.*?)</script>', page, re.DOTALL)
-    found: dict[str, Any] = json.loads(content)
-    return found
+    steps: dict[str, Any] = json.loads(content)
+    return steps
 
 
-def test_it_goes_through_the_instants_at_which_something_changes(simulate: Simulate, tmp_path: Path) -> None:
+def test_the_slider_has_a_step_at_each_change(simulate: Simulate, tmp_path: Path) -> None:
     run = simulate(JOBS, PROFILES, platform="1x1")
 
     page = run.animate().save(tmp_path / "run.html").read_text()
@@ -39,18 +39,18 @@ def test_it_goes_through_the_instants_at_which_something_changes(simulate: Simul
     assert "job &lt;2&gt; (w0)" in page
 
 
-def test_a_notebook_shows_it_in_a_frame_that_reaches_nothing_else(simulate: Simulate) -> None:
-    shown = simulate(JOBS, PROFILES, platform="1x1").animate()
+def test_a_notebook_shows_the_page_in_a_sandboxed_frame(simulate: Simulate) -> None:
+    animation = simulate(JOBS, PROFILES, platform="1x1").animate()
 
-    frame = shown._repr_html_()
+    frame = animation._repr_html_()
 
     assert frame.startswith('<iframe sandbox="allow-scripts" ')
-    (inside,) = re.findall('srcdoc="([^"]*)"', frame)
-    assert html.unescape(inside) == shown.html
-    assert "default-src 'none'" in shown.html
+    (frame_content,) = re.findall('srcdoc="([^"]*)"', frame)
+    assert html.unescape(frame_content) == animation.html
+    assert "default-src 'none'" in animation.html
 
 
-def test_a_slider_with_too_many_instants_shows_some(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_steps_is_limited(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stepper, "MAX_STEPS", 5)
     jobs = [{"id": str(number), "subtime": number, "res": 1, "profile": "d"} for number in range(20)]
 

@@ -1,3 +1,5 @@
+"""Confidence intervals."""
+
 from __future__ import annotations
 
 import math
@@ -41,9 +43,9 @@ samples = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12)
 
 @pytest.mark.parametrize("freedom", TABLE)
 def test_the_quantiles_are_those_of_printed_tables(freedom: float) -> None:
-    found = [student_quantile(freedom, probability) for probability in (0.975, 0.95, 0.995)]
+    quantiles = [student_quantile(freedom, probability) for probability in (0.975, 0.95, 0.995)]
 
-    assert [round(value, 3) for value in found] == list(TABLE[freedom])
+    assert [round(value, 3) for value in quantiles] == list(TABLE[freedom])
 
 
 def test_one_and_two_degrees_of_freedom_have_closed_forms() -> None:
@@ -53,17 +55,17 @@ def test_one_and_two_degrees_of_freedom_have_closed_forms() -> None:
 
 
 @given(st.floats(0.5, 1e8), st.floats(1.001, 3))
-def test_more_freedom_makes_narrower_intervals_down_to_the_normal_distribution(freedom: float, more: float) -> None:
+def test_more_degrees_of_freedom_give_narrower_intervals(freedom: float, more: float) -> None:
     assert student_quantile(freedom) >= student_quantile(freedom * more) - 1e-9
     assert student_quantile(freedom) >= student_quantile(math.inf)
 
 
-def test_the_many_and_the_few_meet_where_the_computation_changes() -> None:
+def test_quantiles_are_continuous_where_the_computation_changes() -> None:
     assert student_quantile(1e6) == pytest.approx(student_quantile(1e6 * (1 + 1e-9)), abs=2e-9)
 
 
-def test_the_interval_is_made_of_the_spread_and_not_of_the_mean() -> None:
-    """A published figure has mean/√n in the place of sd/√n."""
+def test_the_interval_depends_on_the_spread_and_not_on_the_mean() -> None:
+    """A published figure has mean/√n instead of sd/√n."""
     near, far = sample_of([1, 2, 3, 4, 5]), sample_of([1001, 1002, 1003, 1004, 1005])
 
     assert near.half == pytest.approx(2.776445 * math.sqrt(2.5) / math.sqrt(5), rel=1e-6)
@@ -71,14 +73,14 @@ def test_the_interval_is_made_of_the_spread_and_not_of_the_mean() -> None:
     assert (far.low, far.mean, far.high) == pytest.approx((1003 - near.half, 1003, 1003 + near.half))
 
 
-def test_ninety_five_of_a_hundred_intervals_hold_the_mean_and_fewer_with_the_usual_mistake() -> None:
+def test_95_percent_of_intervals_contain_the_mean_and_fewer_with_1_96() -> None:
     stream = Streams(1).named("coverage")
     several = [sample_of([stream.gauss(10, 3) for _ in range(5)]) for _ in range(4000)]
 
-    held = sum(one.low <= 10 <= one.high for one in several) / len(several)
+    coverage = sum(one.low <= 10 <= one.high for one in several) / len(several)
     with_1_96 = sum(abs(one.mean - 10) <= 1.96 * (one.sd or 0) / math.sqrt(5) for one in several) / len(several)
 
-    assert held == pytest.approx(0.95, abs=0.01)
+    assert coverage == pytest.approx(0.95, abs=0.01)
     assert with_1_96 < 0.9
 
 
@@ -90,9 +92,7 @@ def test_one_run_has_no_interval_and_equal_runs_have_an_empty_one() -> None:
 
 
 @given(samples, st.floats(-1e3, 1e3), st.floats(0.01, 100))
-def test_moving_and_stretching_the_runs_moves_and_stretches_the_interval(
-    values: list[float], shift: float, factor: float
-) -> None:
+def test_the_interval_is_shifted_and_scaled_with_the_values(values: list[float], shift: float, factor: float) -> None:
     before, after = sample_of(values), sample_of([value * factor + shift for value in values])
 
     size = max(abs(value) for value in values) * factor + abs(shift) + 1
@@ -101,12 +101,12 @@ def test_moving_and_stretching_the_runs_moves_and_stretches_the_interval(
 
 
 @pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
-def test_no_sample_is_made_of_nothing_or_of_what_is_no_number(values: list[float]) -> None:
+def test_a_sample_needs_finite_values(values: list[float]) -> None:
     with pytest.raises(ValueError, match="finite"):
         sample_of(values)
 
 
-def test_students_sleepers_differ_as_every_textbook_says() -> None:
+def test_the_difference_of_students_sleep_data_is_that_of_r() -> None:
     """R's t.test(extra ~ group, data = sleep): df 17.776, interval -3.3654832 to 0.2054832 (first minus second)."""
     difference = difference_of(sample_of(FIRST_DRUG), sample_of(SECOND_DRUG))
 
@@ -119,7 +119,7 @@ def test_students_sleepers_differ_as_every_textbook_says() -> None:
     assert not difference.is_clear
 
 
-def test_students_sleepers_differ_clearly_when_each_is_compared_with_himself() -> None:
+def test_the_paired_difference_of_students_sleep_data_is_that_of_r() -> None:
     """R's t.test(…, paired = TRUE): df 9, interval -2.4598858 to -0.7001142 (first minus second)."""
     difference = paired_difference_of(FIRST_DRUG, SECOND_DRUG)
 
@@ -145,38 +145,38 @@ def test_paired_differences_are_scipys(pairs: list[tuple[float, float]]) -> None
     )
 
 
-def test_one_pair_or_none_tells_no_difference() -> None:
+def test_fewer_than_two_pairs_have_no_difference() -> None:
     assert paired_difference_of([1.0], [2.0]) is None
     assert paired_difference_of([], []) is None
 
 
 @given(samples, samples)
-def test_a_difference_is_the_same_from_both_sides(first: list[float], second: list[float]) -> None:
-    there, back = (
+def test_a_difference_is_antisymmetric(first: list[float], second: list[float]) -> None:
+    forward, backward = (
         difference_of(sample_of(first), sample_of(second)),
         difference_of(sample_of(second), sample_of(first)),
     )
 
-    assert there is not None
-    assert back is not None
-    assert there.value == -back.value
-    assert there.half == pytest.approx(back.half, rel=1e-9)
-    assert there.is_clear == back.is_clear
+    assert forward is not None
+    assert backward is not None
+    assert forward.value == -backward.value
+    assert forward.half == pytest.approx(backward.half, rel=1e-9)
+    assert forward.is_clear == backward.is_clear
     least = min(len(first), len(second)) - 1
     assert (
-        there.degrees_of_freedom == math.inf
-        or least - 1e-9 <= there.degrees_of_freedom <= len(first) + len(second) - 2 + 1e-6
+        forward.degrees_of_freedom == math.inf
+        or least - 1e-9 <= forward.degrees_of_freedom <= len(first) + len(second) - 2 + 1e-6
     )
 
 
-def test_runs_that_never_vary_differ_clearly_or_not_at_all() -> None:
-    always, other = sample_of([5.0, 5.0]), sample_of([6.0, 6.0])
+def test_the_difference_of_constant_samples_is_clear_or_zero() -> None:
+    constant, other = sample_of([5.0, 5.0]), sample_of([6.0, 6.0])
 
-    same, different = difference_of(always, always), difference_of(always, other)
+    same, different = difference_of(constant, constant), difference_of(constant, other)
     assert same is not None
     assert different is not None
     assert (same.is_clear, different.is_clear) == (False, True)
-    assert difference_of(always, sample_of([6.0])) is None
+    assert difference_of(constant, sample_of([6.0])) is None
 
 
 def test_shares_have_wilsons_interval() -> None:
@@ -187,7 +187,7 @@ def test_shares_have_wilsons_interval() -> None:
 
 
 @given(st.integers(1, 500), st.data())
-def test_a_share_lies_within_its_interval_and_that_within_nought_and_one(n: int, data: st.DataObject) -> None:
+def test_the_interval_of_a_share_contains_it_and_is_within_0_and_1(n: int, data: st.DataObject) -> None:
     successes = data.draw(st.integers(0, n))
 
     share, opposite = share_of(successes, n), share_of(n - successes, n)

@@ -1,4 +1,4 @@
-"""The methods paragraph says what was run, as the manifests have it, and LaTeX takes it."""
+"""The methods paragraph has the facts of the manifests, and compiles with LaTeX."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.commands import answer_here
-from tests.conftest import REPOSITORY
+from tests.commands import run_in_process
 
-from batkube.outputs.report.citation import bibtex, citation, reference
+from batkube.outputs.report.citation import reference
 from batkube.version import __version__
 
 WORKLOAD = {
@@ -35,7 +34,7 @@ class Greedy(Policy):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a workload of a name that LaTeX must be kept from reading."""
+    """A folder with a workload whose name has a special character of LaTeX."""
     (tmp_path / "my_jobs.json").write_text(json.dumps(WORKLOAD))
     (tmp_path / "latencies.yaml").write_text("start: 2\npull: lognormal:2.5,0.4\n")
     (tmp_path / "greedy.py").write_text(GREEDY)
@@ -44,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 def run(folder: Path, out: str, *options: str) -> None:
     command = ("run", "--workload", "my_jobs.json", "--platform", "2x4,8Gi", "--quiet", "--out", out, *options)
-    result = answer_here(folder, *command)
+    result = run_in_process(folder, *command)
     assert result.returncode == 0, result.stderr
 
 
@@ -54,7 +53,7 @@ def hash_of(path: Path) -> str:
 
 def test_the_paragraph_has_versions_hashes_and_options(folder: Path) -> None:
     run(folder, "out", "--scheduler", "policy:easy", "--seed", "7", "--latencies", "latencies.yaml", "--warm-up", "10%")
-    text = answer_here(folder, "cite", "out").stdout
+    text = run_in_process(folder, "cite", "out").stdout
     digest = json.loads((folder / "out" / "manifest.json").read_bytes())["digest"]
 
     assert text.startswith(f"The run was simulated with Batkube {__version__} (Python ")
@@ -69,10 +68,10 @@ def test_the_paragraph_has_versions_hashes_and_options(folder: Path) -> None:
     assert text.endswith(f"\n\n{reference()}\n")
 
 
-def test_runs_share_a_paragraph_which_names_violations(folder: Path) -> None:
+def test_several_runs_share_a_paragraph_that_names_violations(folder: Path) -> None:
     run(folder, "a", "--seed", "1", "--warm-up", "10%")
     run(folder, "b", "--seed", "2", "--scheduler", "policy:greedy.py:Greedy")
-    text = answer_here(folder, "cite", "a", "b").stdout
+    text = run_in_process(folder, "cite", "a", "b").stdout
 
     assert "Both runs were simulated" in text
     options = "Runs differed in their options: means exclude the first 10% of the jobs (in 1 of 2 runs)."
@@ -80,24 +79,27 @@ def test_runs_share_a_paragraph_which_names_violations(folder: Path) -> None:
     greedy = f"the policy Greedy in greedy.py (SHA-256 {hash_of(folder / 'greedy.py')})"
     assert f"The schedulers were Batkube's policy fcfs and {greedy}." in text
     assert "The seeds of the random streams were 1 and 2." in text
-    assert "Schedulers did what no cluster allows, so these numbers are of an impossible schedule: scheduler: " in text
+    assert (
+        "Schedulers violated rules of every cluster, so these numbers are of an impossible schedule: scheduler: "
+        in text
+    )
 
 
-def test_runs_that_a_seed_does_not_change_are_one_observation(folder: Path) -> None:
+def test_runs_with_equal_results_for_several_seeds_are_one_observation(folder: Path) -> None:
     for seed in ("1", "2", "3"):
         run(folder, seed, "--seed", seed)
-    text = answer_here(folder, "cite", "1", "2", "3").stdout
+    text = run_in_process(folder, "cite", "1", "2", "3").stdout
 
     assert "All 3 runs were simulated" in text
     assert "2 of them are byte-identical to another run and count once." in text
 
 
 def test_schedulers_with_equal_decisions_are_two_observations(folder: Path) -> None:
-    """All schedulers start jobs that never wait at the same time, and each scheduler's run counts in its own row."""
+    """Jobs that never wait start at the same time under all schedulers, and each scheduler is an observation."""
     run(folder, "fcfs", "--scheduler", "policy:fcfs", "--platform", "64x4")
     run(folder, "sjf", "--scheduler", "policy:sjf", "--platform", "64x4")
     digests = {json.loads((folder / name / "manifest.json").read_bytes())["digest"] for name in ("fcfs", "sjf")}
-    text = answer_here(folder, "cite", "fcfs", "sjf").stdout
+    text = run_in_process(folder, "cite", "fcfs", "sjf").stdout
 
     assert len(digests) == 1
     assert "The schedulers were" in text
@@ -105,29 +107,29 @@ def test_schedulers_with_equal_decisions_are_two_observations(folder: Path) -> N
     assert "counts once" not in text
 
 
-def test_an_experiment_is_told_whole_with_what_failed(folder: Path) -> None:
+def test_the_paragraph_of_an_experiment_counts_failed_runs(folder: Path) -> None:
     axes = {"scheduler": ["policy:fcfs", "policy:lazy.py:Lazy"]}
     workload = {"generate": "poisson", "jobs": 20, "interval": "10s", "size": "choice:1,2"}
     base = {"workload": workload, "platform": "4x1"}
     (folder / "e.yaml").write_text(yaml.safe_dump({"base": base, "axes": axes, "seeds": 3}))
     lazy = GREEDY.replace("Greedy", "Lazy").replace("list(view.queue)", "[]")
     (folder / "lazy.py").write_text(lazy)
-    answer_here(folder, "experiment", "e.yaml", "--out", "study", "--no-report", "--quiet", "--jobs", "1")
-    text = answer_here(folder, "cite", "study").stdout
-    answer_here(folder, "report", "study")
+    run_in_process(folder, "experiment", "e.yaml", "--out", "study", "--no-report", "--quiet", "--jobs", "1")
+    text = run_in_process(folder, "cite", "study").stdout
+    run_in_process(folder, "report", "study")
 
     assert text.splitlines()[0] in html.unescape((folder / "study" / "report.html").read_text())
     assert "All 3 runs were simulated" in text
     assert "count once" not in text  # each seed draws a workload of its own
     assert "3 more runs failed and have no results." in text
     recipe = "interval 10s; jobs 20; size choice:1,2"
-    drawn = f"a synthetic workload of the model poisson ({recipe}), drawn with the run's seed"
-    assert f"The workload was {drawn}." in text
+    description = f"a synthetic workload of the model poisson ({recipe}), drawn with the run's seed"
+    assert f"The workload was {description}." in text
     assert "The seeds of the random streams were 0 to 2." in text
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("recipe", "description"),
     [
         ({"window": "20jobs"}, "a window of 20 jobs of trace.swf (SHA-256 {}), drawn with the run's seed."),
         (
@@ -145,47 +147,25 @@ def test_an_experiment_is_told_whole_with_what_failed(folder: Path) -> None:
         ),
     ],
 )
-def test_it_is_told_how_a_workload_was_drawn_from_a_trace(folder: Path, words: dict[str, object], told: str) -> None:
+def test_the_paragraph_describes_how_a_workload_was_drawn_from_a_trace(
+    folder: Path, recipe: dict[str, object], description: str
+) -> None:
     lines = [f"{n} {n * 60} 0 100 1 -1 -1 1 200 -1 1 1 1 1 1 1 -1 -1\n" for n in range(1, 121)]
     (folder / "trace.swf").write_text("".join(lines))
-    base = {"workload": {"resample": "trace.swf", **words}, "platform": "4x1", "cool-down": "5jobs"}
+    base = {"workload": {"resample": "trace.swf", **recipe}, "platform": "4x1", "cool-down": "5jobs"}
     (folder / "e.yaml").write_text(yaml.safe_dump({"base": base, "seeds": 2}))
-    answer_here(folder, "experiment", "e.yaml", "--out", "study", "--no-report", "--quiet", "--jobs", "1")
-    text = answer_here(folder, "cite", "study").stdout
+    run_in_process(folder, "experiment", "e.yaml", "--out", "study", "--no-report", "--quiet", "--jobs", "1")
+    text = run_in_process(folder, "cite", "study").stdout
 
-    assert f"The workload was {told.format(hash_of(folder / 'trace.swf'))}" in text
+    assert f"The workload was {description.format(hash_of(folder / 'trace.swf'))}" in text
     assert "Pods started and ended without latency; means exclude the last 5 jobs." in text
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (("cite", "absent"), "absent: is not the output of a simulated run"),
-        (("cite", "--bibtex", "absent"), "--bibtex: cannot be combined"),
-    ],
-)
-def test_what_is_no_run_is_refused(tmp_path: Path, arguments: tuple[str, ...], problem: str) -> None:
-    result = answer_here(tmp_path, *arguments)
-
-    assert (result.returncode, problem in result.stderr) == (2, True), result.stderr
-
-
-def test_the_citation_is_of_this_version_and_goes_with_the_package() -> None:
-    cited = citation()
-
-    assert cited["version"] == __version__
-    # What the format demands (citation-file-format 1.2.0).
-    assert {"cff-version", "message", "title", "authors"} <= set(cited)
-    assert '"CITATION.cff" = "batkube/CITATION.cff"' in (REPOSITORY / "pyproject.toml").read_text()
-    assert cited["title"] in reference()
-    assert cited["title"] in bibtex()
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX: install texlive-latex-recommended")
 def test_latex_compiles_with_its_citation(folder: Path) -> None:
     run(folder, "out_1", "--latencies", "latencies.yaml")
-    paragraph = answer_here(folder, "cite", "out_1", "--latex").stdout
-    (folder / "batkube.bib").write_text(answer_here(folder, "cite", "--bibtex").stdout)
+    paragraph = run_in_process(folder, "cite", "out_1", "--latex").stdout
+    (folder / "batkube.bib").write_text(run_in_process(folder, "cite", "--bibtex").stdout)
     (folder / "paper.tex").write_text(
         "\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\begin{document}\n"
         + paragraph

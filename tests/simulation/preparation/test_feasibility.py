@@ -1,4 +1,4 @@
-"""What can never be run is refused before the run, with its job and profile."""
+"""Jobs that can never run are rejected before the run, with their profile."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def platform(folder: Path, *speeds: str) -> str:
     return str(path)
 
 
-def test_a_profile_longer_than_a_run_can_last_is_refused(simulate: Simulate) -> None:
+def test_a_profile_longer_than_a_run_can_last_is_rejected(simulate: Simulate) -> None:
     with pytest.raises(batkube.InputError, match="longer than 292 years") as caught:
         simulate([JOB], FOR_EVER)
 
     assert caught.value.at == "profile 'p' of job 'long'"
 
 
-def test_a_profile_without_end_runs_until_the_walltime_of_its_job(simulate: Simulate) -> None:
+def test_an_endless_profile_runs_until_the_walltime_of_its_job(simulate: Simulate) -> None:
     run = simulate([{**JOB, "walltime": 50}], FOR_EVER)
 
     assert run.jobs["final_state"].tolist() == ["COMPLETED_WALLTIME_REACHED"]
@@ -44,7 +44,7 @@ def test_a_profile_without_end_runs_until_the_walltime_of_its_job(simulate: Simu
 
 
 @pytest.mark.parametrize("speeds", [("1f",), ("1e30f", "1f")])
-def test_work_that_the_slowest_machine_cannot_end_is_refused(
+def test_work_that_takes_too_long_on_the_slowest_machine_is_rejected(
     simulate: Simulate, tmp_path: Path, speeds: tuple[str, ...]
 ) -> None:
     profiles = {"p": {"type": "parallel_homogeneous", "cpu": 1e30, "com": 0}}
@@ -55,7 +55,7 @@ def test_work_that_the_slowest_machine_cannot_end_is_refused(
     assert caught.value.at == "profile 'p' of job 'long'"
 
 
-def test_a_run_whose_time_would_overflow_fails_and_keeps_what_it_computed(simulate: Simulate, tmp_path: Path) -> None:
+def test_a_run_whose_time_would_overflow_fails_and_keeps_its_outputs(simulate: Simulate, tmp_path: Path) -> None:
     century = {"p": {"type": "delay", "delay": 9_000_000_000}}
 
     with pytest.raises(batkube.RunFailed, match="would pass 292 years"):
@@ -64,7 +64,7 @@ def test_a_run_whose_time_would_overflow_fails_and_keeps_what_it_computed(simula
     assert (tmp_path / "out" / "jobs.csv").read_text().count("\n") == 2
 
 
-def test_a_run_that_fails_leaves_the_completed_one_it_was_to_replace(simulate: Simulate, tmp_path: Path) -> None:
+def test_a_failed_run_does_not_replace_a_completed_one(simulate: Simulate, tmp_path: Path) -> None:
     simulate([JOB], {"p": {"type": "delay", "delay": 1}})
     before = (tmp_path / "out" / "jobs.csv").read_bytes()
 

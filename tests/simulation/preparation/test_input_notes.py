@@ -1,4 +1,4 @@
-"""What a run was given and makes no use of is said in its fidelity notes."""
+"""Inputs that have no effect on a run are fidelity notes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ JOBS = [{"id": "1", "subtime": 0, "res": 2, "profile": "d", "walltime": 100}]
 
 
 def notes_of(run: batkube.Run) -> dict[str, dict[str, Any]]:
-    """The notes of a run on its platform, by the first word that tells them apart."""
+    """Return the notes of a run on its platform, by the first word that distinguishes them."""
     words = ("draw", "links", "storages")
     notes = [note for note in run.notes if note["subject"] == "platform"]
     return {word: note for word in words for note in notes if word in note["message"]}
@@ -62,14 +62,14 @@ def test_energy_links_and_storages_that_a_run_does_not_use_are_noted(simulate: S
     assert notes["storages"]["example"] == "disk"
 
 
-def test_what_a_run_uses_is_not_noted(simulate: Simulate, platform: str) -> None:
+def test_energy_links_and_storages_that_a_run_uses_are_not_noted(simulate: Simulate, platform: str) -> None:
     assert list(notes_of(simulate(JOBS, WAITING, platform=platform, energy=True))) == ["links", "storages"]
     assert list(notes_of(simulate(JOBS, SENDING, platform=platform))) == ["draw", "storages"]
     assert list(notes_of(simulate(JOBS, STORING, platform=platform))) == ["draw"]
     assert not notes_of(simulate(JOBS, WAITING, platform="4x1"))
 
 
-def test_a_cluster_describes_links_too(tmp_path: Path) -> None:
+def test_links_of_a_simgrid_cluster_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "cluster.xml"
     path.write_text(
         "<platform version='4.1'><cluster id='c' prefix='n' suffix='' radical='0-3' speed='1Gf' bw='1GBps' lat='0'/>"
@@ -78,7 +78,7 @@ def test_a_cluster_describes_links_too(tmp_path: Path) -> None:
     assert read_platform(str(path)).link_count == 1
 
 
-def test_terms_of_gangs_are_noted_where_no_pod_groups_are_made(simulate: Simulate) -> None:
+def test_gang_terms_are_noted_if_the_run_creates_no_pod_groups(simulate: Simulate) -> None:
     jobs = [{**JOBS[0], "min_member": 1}, {**JOBS[0], "id": "2", "min_resources": {"cpu": 1}}, {**JOBS[0], "id": "3"}]
 
     (note,) = [note for note in simulate(jobs, WAITING).notes if "min_member" in note["message"]]
@@ -114,7 +114,7 @@ class Honest(Policy):
 """
 
 
-def test_a_policy_that_reads_a_jobs_true_future_is_noted_with_the_line(simulate: Simulate, tmp_path: Path) -> None:
+def test_a_policy_that_reads_the_real_run_time_is_noted_with_file_and_line(simulate: Simulate, tmp_path: Path) -> None:
     path = tmp_path / "oracle.py"
     path.write_text(ORACLE)
 
@@ -128,7 +128,7 @@ def test_a_policy_that_reads_a_jobs_true_future_is_noted_with_the_line(simulate:
 
 
 @pytest.mark.parametrize("name", ["fcfs", "sjf", "easy", "conservative", "best-fit", "random", "priority", "fluxion"])
-def test_no_policy_of_ours_does(name: str) -> None:
+def test_none_of_our_policies_reads_the_real_run_time(name: str) -> None:
     assert profile_reads(type(load_policy(name, {}))) == []
 
 

@@ -245,7 +245,7 @@ def _simulate(arguments_by_name: dict[str, Any]) -> None:
         events=arguments_by_name["events"] or [],
         options=options,
         has_machine_states=not arguments_by_name["disable_machine_state_tracing"],
-        patience_ns=_patience_ns(arguments_by_name["patience"]),
+        reply_timeout_ns=_parse_patience(arguments_by_name["patience"]),
         has_scheduler=not arguments_by_name["no_sched"],
     )
     verbosity = "quiet" if arguments_by_name["quiet"] else arguments_by_name["verbosity"]
@@ -275,8 +275,8 @@ def _roles(texts: Sequence[str]) -> dict[str, str]:
     """Parse texts such as `host1,host2:role` into the roles of hosts."""
     roles: dict[str, str] = {}
     for text in texts:
-        hosts, mark, role = text.partition(":")
-        if not mark or ":" in role:
+        hosts, colon, role = text.partition(":")
+        if not colon or ":" in role:
             raise InputError(
                 "batkube batsim --add-role-to-hosts",
                 problem=f"{text!r} is not of the form HOSTS:ROLE",
@@ -286,7 +286,7 @@ def _roles(texts: Sequence[str]) -> dict[str, str]:
     return roles
 
 
-def _patience_ns(text: str | None) -> int | None:
+def _parse_patience(text: str | None) -> int | None:
     if text is None:
         return None
     try:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from batkube.kernel.errors import InputError
+from batkube.kernel.text.console import EscapingConsole
 
 if TYPE_CHECKING:
     from batkube.calibration.calibrate import Calibration
@@ -65,7 +65,7 @@ def calibrate(
     write_derived_file(out, latencies_text(calibration).encode())
     if plot is not None:
         write_derived_file(plot, _fit_plot(calibration, kind))
-    console = Console(highlight=False)
+    console = EscapingConsole(highlight=False)
     console.width = max(console.width, 100)
     _print_fits(calibration, console)
     for path in (out, plot):
@@ -98,7 +98,7 @@ def _fit_plot(calibration: Calibration, kind: str) -> bytes:
     return render_figure(figure, kind)
 
 
-def _print_fits(calibration: Calibration, console: Console) -> None:
+def _print_fits(calibration: Calibration, console: EscapingConsole) -> None:
     """Print the fits; the latencies file has them in full."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("step", no_wrap=True)
@@ -132,6 +132,6 @@ def _remarks(calibration: Calibration) -> list[str]:
     if calibration.cached_share is not None:
         remarks.append(f"images: already on {calibration.cached_share:.0%} of the nodes when a run started")
     system = f"{len(nodes.system_pods)} system pod{'s' if len(nodes.system_pods) != 1 else ''}"
-    basis = "assumed; add --nodes with the number of nodes" if nodes.stated is None else f"of {nodes.stated} nodes"
+    basis = "assumed; add --nodes with the number of nodes" if nodes.total is None else f"of {nodes.total} nodes"
     remarks.append(f"nodes: jobs ran on {nodes.used}, at most {nodes.peak_concurrency} at once; {system} ({basis})")
     return remarks

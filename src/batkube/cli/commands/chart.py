@@ -26,7 +26,7 @@ def chart(
     ],
     width: Annotated[FigureWidth | None, typer.Option(help=WIDTH_HELP)] = None,
     title: Annotated[str | None, typer.Option(help="The chart's title; the runs' names by default.")] = None,
-    start: Annotated[str | None, typer.Option("--from", metavar="T", help="Begin of the chart: 90, 1.5h, 2d.")] = None,
+    start: Annotated[str | None, typer.Option("--from", metavar="T", help="Start of the chart: 90, 1.5h, 2d.")] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="T", help="End of the chart.")] = None,
 ) -> None:
     """Draw machine states, free resources or the queue over time.

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from batkube.kernel.errors import InputError
+from batkube.kernel.text.console import EscapingConsole
 
 if TYPE_CHECKING:
     from batkube.outputs.measures.comparisons.run_comparison import Comparison, JobDifferences
@@ -76,7 +76,7 @@ def compare(
         write_derived_file(csv, comparison.csv().encode())
     if latex is not None:
         write_derived_file(latex, comparison_latex(comparison).encode())
-    print_comparison(comparison, Console(highlight=False))
+    print_comparison(comparison, EscapingConsole(highlight=False))
 
 
 def print_divergences(runs: list[Path], baseline: int) -> None:
@@ -93,8 +93,8 @@ def print_divergences(runs: list[Path], baseline: int) -> None:
             typer.echo(f"{base} and {run} are identical, line by line")
 
 
-def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Print a comparison, in colour only on a terminal. Wide tables are not cut: use `less -S`."""
+def print_comparison(comparison: Comparison, console: EscapingConsole) -> None:
+    """Print a comparison, in colour only on a terminal. Wide tables are not cut; `less -S` shows them."""
     for warning in comparison.warnings:
         console.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
     _print_table(console, "Metrics", _metrics_table(comparison))
@@ -103,9 +103,9 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     _print_table(console, f"Jobs, against {comparison.labels[comparison.baseline]}", _jobs_table(comparison))
 
 
-def _print_table(console: Console, title: str, table: Table) -> None:
-    wide = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
-    console.width = max(wide, console.width)
+def _print_table(console: EscapingConsole, title: str, table: Table) -> None:
+    table_width = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+    console.width = max(table_width, console.width)
     console.print(Text(title, style="bold"))
     console.print(table)
 
@@ -123,8 +123,8 @@ def _metrics_table(comparison: Comparison) -> Table:
         for run, rows in enumerate(comparison.rows):
             cells.append(rows[number].text)
             if run != comparison.baseline:
-                bar = comparison.mark_of(run, number)
-                cells.append(bar or _change(comparison.change(run, number), row.better))
+                mark = comparison.mark_of(run, number)
+                cells.append(mark or _change(comparison.change(run, number), row.better))
         table.add_row(*cells)
     return table
 
@@ -136,8 +136,8 @@ def _change(change: float | None, better: int) -> Text:
         return Text("=", style="dim")
     if abs(change) < 0.0005:
         return Text("±0.0", style="dim")
-    verdict = change * better
-    return Text(f"{change * 100:+.1f}", style="green" if verdict > 0 else "red" if verdict < 0 else "")
+    improvement = change * better
+    return Text(f"{change * 100:+.1f}", style="green" if improvement > 0 else "red" if improvement < 0 else "")
 
 
 def _jobs_table(comparison: Comparison) -> Table:
@@ -146,18 +146,18 @@ def _jobs_table(comparison: Comparison) -> Table:
     for difference in comparison.differences:
         table.add_column(Text(difference.label), justify="right", no_wrap=True)
 
-    def add(name: str, cells: list[str]) -> None:
+    def add_row(name: str, cells: list[str]) -> None:
         table.add_row(name, *cells)
 
     runs = comparison.differences
-    add("jobs in both", [f"{run.common:,}" for run in runs])
-    add("start at another time", [f"{run.moved:,}" for run in runs])
-    add("  by, on average", [f"{run.moved_s_mean:,.2f} s" if run.moved else "–" for run in runs])
-    add("  by, at most", [_largest_shift(run) for run in runs])
+    add_row("jobs in both", [f"{run.common:,}" for run in runs])
+    add_row("start at another time", [f"{run.moved:,}" for run in runs])
+    add_row("  by, on average", [f"{run.moved_s_mean:,.2f} s" if run.moved else "–" for run in runs])
+    add_row("  by, at most", [_largest_shift(run) for run in runs])
     orders = [run.start_order for run in runs]
-    add("rank correlation of starts", ["–" if order is None else f"{order:.3f}" for order in orders])
-    add("on other machines", [f"{run.elsewhere:,}" for run in runs])
-    add("other final state", [f"{run.ended_otherwise:,}" for run in runs])
+    add_row("rank correlation of starts", ["–" if order is None else f"{order:.3f}" for order in orders])
+    add_row("on other machines", [f"{run.elsewhere:,}" for run in runs])
+    add_row("other final state", [f"{run.ended_otherwise:,}" for run in runs])
     return table
 
 

@@ -1,4 +1,4 @@
-"""`batkube emulate`: play a workload on a real cluster in real time, with the outputs of a simulated run."""
+"""`batkube emulate`: run a workload on a real cluster in real time, with the outputs of a simulated run."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def emulate(
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the results, one name=value per line.")] = False,
 ) -> None:
-    """Play a workload on a real cluster, in real time."""
-    from batkube.emulation.emulate import emulate as play
+    """Run a workload on a real cluster, in real time."""
+    from batkube.emulation.emulate import emulate as emulate_workload
     from batkube.emulation.settings import Emulation, JobKind, parse_request_mapping
 
     if kubeconfig is None or not workload or out is None:
@@ -100,9 +100,9 @@ def emulate(
         scheduler_name=scheduler_name,
         patience=positive_duration("--patience", patience),
     )
-    with progress_display(quiet, "played") as progress:
-        outcomes = play(emulation, out, force=force, command=["batkube", *sys.argv[1:]], progress=progress)
-    print_results(out, Counter(outcome.state for outcome in outcomes), quiet, "played")
+    with progress_display(quiet, "emulated") as progress:
+        outcomes = emulate_workload(emulation, out, force=force, command=["batkube", *sys.argv[1:]], progress=progress)
+    print_results(out, Counter(outcome.state for outcome in outcomes), quiet, "emulated")
 
 
 def _check_options(speed: float, image: str, kind: str, pod_group: str | None) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from batkube.cli.commands.run import build_scheduler
+from batkube.cli.options.trust import Trust, confirmation
 from batkube.kernel.errors import InputError
 from batkube.schedulers.catalogue import Catalogue
 from batkube.schedulers.installed import cache_folder
@@ -66,6 +67,7 @@ def experiment(
     force: _Force = False,
     keep_finished: _Keep = False,
     dry_run: _DryRun = False,
+    trust: Trust = False,
     report: _Report = True,
     quiet: _Quiet = False,
 ) -> None:
@@ -87,7 +89,7 @@ def experiment(
     if dry_run:
         _print_plan(make_plan(description, _planned_program, limit, grid_selection, check_policy), folder)
         return
-    plan = make_plan(description, build_scheduler, limit, grid_selection)
+    plan = make_plan(description, build_scheduler, limit, grid_selection, confirm=confirmation(trust))
     command = ["batkube", *sys.argv[1:]]
     try:
         with open_executors(executor, plan, jobs) as workers:
@@ -118,16 +120,16 @@ def experiment(
 
 
 def _with_report_preparation(listener: ProgressListener) -> ProgressListener:
-    """Extend the listener to import the libraries of the report while runs execute."""
+    """Return a listener that also imports the libraries of the report while runs execute."""
 
-    def listen(progress: Progress) -> None:
+    def listen_and_preload(progress: Progress) -> None:
         listener(progress)
         if progress.running:
             from batkube.experiments.report.document import preload_libraries
 
             preload_libraries()
 
-    return listen
+    return listen_and_preload
 
 
 def _resume_command(
@@ -152,7 +154,7 @@ def _resume_command(
 
 
 def _planned_program(name: str, catalogue: Catalogue) -> Path:
-    """Return the path of a program, without building it."""
+    """Return the path that a program will have, without building it."""
     from batkube.schedulers.build.builder import build_path
     from batkube.schedulers.named_programs import find_recipe
 
@@ -161,9 +163,9 @@ def _planned_program(name: str, catalogue: Catalogue) -> Path:
 
 def _print_plan(plan: Plan, folder: ExperimentFolder) -> None:
     for run in plan.runs:
-        ended = folder.finished_run(run.name)
+        finished_run = folder.finished_run(run.name)
         repeat = f", repeat={run.point.repeat}" if plan.experiment.repeats > 1 else ""
-        state = "to do" if ended is None else ended.state.value
+        state = "to do" if finished_run is None else finished_run.state.value
         typer.echo(f"{state:<7} {run.name}  {run.point.describe()}{repeat}")
 
 
@@ -171,9 +173,9 @@ def _print_results(plan: Plan, folder: ExperimentFolder, quiet: bool, report: bo
     """Print the results; exit with 1 if a run failed."""
     failures: dict[str, list[PlannedRun]] = {}
     for run in plan.runs:
-        ended = folder.finished_run(run.name)
-        if ended is not None and ended.failure is not None:
-            failures.setdefault(ended.failure, []).append(run)
+        finished_run = folder.finished_run(run.name)
+        if finished_run is not None and finished_run.failure is not None:
+            failures.setdefault(finished_run.failure, []).append(run)
     failed = sum(map(len, failures.values()))
     done = len(plan.runs) - failed
     if quiet:

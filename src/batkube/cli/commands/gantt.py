@@ -37,18 +37,18 @@ def gantt(
         ),
     ],
     title: Annotated[str | None, typer.Option(help="The chart's title; the run's name by default.")] = None,
-    start: Annotated[str | None, typer.Option("--from", metavar="T", help="Begin of the chart: 90, 1.5h, 2d.")] = None,
+    start: Annotated[str | None, typer.Option("--from", metavar="T", help="Start of the chart: 90, 1.5h, 2d.")] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="T", help="End of the chart.")] = None,
     against: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Another run: colour the jobs that start earlier or later than there."),
+        typer.Option(metavar="DIR", help="Another run: colour the jobs that start earlier or later than in it."),
     ] = None,
     by: Annotated[ColourBy, typer.Option("--by", help="The meaning of the colours.")] = ColourBy.JOB,
     width: Annotated[FigureWidth | None, typer.Option(help=WIDTH_HELP)] = None,
 ) -> None:
     """Draw a Gantt chart of a run.
 
-    Below the chart are utilisation and queue length.
+    Utilisation and queue length are drawn below the chart.
 
     \b
     batkube gantt out -o out.svg

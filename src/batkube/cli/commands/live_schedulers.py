@@ -23,15 +23,20 @@ def kubeflux(
     ] = "kubeflux",
     sync: Annotated[
         str,
-        typer.Option(metavar="MODE", help="How its graph follows the cluster: none, own, rebuild or deltas."),
+        typer.Option(
+            metavar="MODE", help="How its graph is synchronized with the cluster: none, own, rebuild or deltas."
+        ),
     ] = "deltas",
     match_policy: Annotated[
-        str, typer.Option(metavar="POLICY", help="The preference of vertices: low, high, lonode, hinode, first, ….")
+        str,
+        typer.Option(
+            metavar="POLICY", help="The order in which vertices are preferred: low, high, lonode, hinode, first, …."
+        ),
     ] = "lonode",
     audit: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write differences between graph and cluster (JSON lines); next to it, the graph."
+            metavar="FILE", help="Write differences between graph and cluster (JSON lines), and the graph beside it."
         ),
     ] = None,
 ) -> None:
@@ -47,12 +52,12 @@ def kubeflux(
         raise InputError(f"--sync {sync}", problem="is not a mode", remedy=f"use one of {', '.join(SyncMode)}")
     check_match_policy(match_policy)
     settings = KubeFluxSettings(_checked_scheduler_name(scheduler_name), SyncMode(sync), match_policy)
-    access = ClusterConnection(_required_kubeconfig(kubeconfig, "kubeflux"), context)
+    connection = ClusterConnection(_required_kubeconfig(kubeconfig, "kubeflux"), context)
     if audit is None:
-        standalone_kubeflux(access, settings, None).run()
+        standalone_kubeflux(connection, settings, None).run()
         return
     with AuditFiles(audit) as files:
-        standalone_kubeflux(access, settings, files).run()
+        standalone_kubeflux(connection, settings, files).run()
 
 
 def scheduler(
@@ -83,9 +88,9 @@ def scheduler(
         if not equals or not name:
             raise InputError(f"--policy-arg {text}", problem="is not of the form NAME=VALUE")
         arguments[name] = value
-    access = ClusterConnection(_required_kubeconfig(kubeconfig, "scheduler"), context)
+    connection = ClusterConnection(_required_kubeconfig(kubeconfig, "scheduler"), context)
     name = policy.removeprefix("policy:")
-    standalone_policy(access, name, arguments, _checked_scheduler_name(scheduler_name), seed=seed).run()
+    standalone_policy(connection, name, arguments, _checked_scheduler_name(scheduler_name), seed=seed).run()
 
 
 def _required_kubeconfig(kubeconfig: Path | None, command: str) -> Path:

@@ -39,12 +39,12 @@ def record(
 ) -> None:
     """Record a live cluster, to replay it in a simulation."""
     from batkube.recording.record import PLATFORM_FILE, WORKLOAD_FILE, RecordingOptions
-    from batkube.recording.record import record as watch
+    from batkube.recording.record import record as record_cluster
 
     if kubeconfig is None or out is None:
         missing = "kubeconfig" if kubeconfig is None else "out"
         raise InputError("batkube record", problem=f"option --{missing} is missing", remedy=f"add --{missing}")
-    request = RecordingOptions(
+    options = RecordingOptions(
         kubeconfig=kubeconfig,
         out=out,
         context=context,
@@ -57,10 +57,10 @@ def record(
 
     def announce(url: str) -> None:
         if not quiet:
-            ending = "stop with Ctrl-C" if length is None else f"for {length}; stop earlier with Ctrl-C"
-            typer.echo(f"recording {url}: {ending}", err=True)
+            stop_hint = "stop with Ctrl-C" if length is None else f"for {length}; stop earlier with Ctrl-C"
+            typer.echo(f"recording {url}: {stop_hint}", err=True)
 
-    replay = watch(request, announce)
+    replay = record_cluster(options, announce)
     for note, count in replay.notes:
         typer.echo(f"note: {note.message_with_count(count)}", err=True)
     if not quiet and replay.jobs:

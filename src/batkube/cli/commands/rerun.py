@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from batkube.cli.commands.run import build_scheduler
+from batkube.cli.options.trust import Trust, confirmation
 from batkube.cli.process.exit_codes import FAILED
 from batkube.kernel.errors import InputError
 from batkube.simulation.progress import progress_display
@@ -25,7 +26,7 @@ def rerun(
     inputs: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="PATH", help="Where to look for inputs: a file, or a folder and its subfolders; may be repeated."
+            metavar="PATH", help="Where to search for inputs: a file, or a folder and its subfolders; may be repeated."
         ),
     ] = None,
     outputs: Annotated[
@@ -34,6 +35,7 @@ def rerun(
     ] = None,
     pack: Annotated[bool, typer.Option("--pack", help="Copy the inputs into NEW.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace NEW if it is the output of an earlier run.")] = False,
+    trust: Trust = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only differences.")] = False,
 ) -> None:
     """Repeat a run, and report differences."""
@@ -51,6 +53,7 @@ def rerun(
             command=["batkube", *sys.argv[1:]],
             progress=progress,
             builder=build_scheduler,
+            confirm=confirmation(trust, lists_all=True),
         )
     if not (quiet and repetition.is_identical):
         for line in _report_lines(repetition):

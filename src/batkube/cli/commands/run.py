@@ -10,12 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
+from batkube.cli.options.trust import Trust, confirmation
 from batkube.cli.output.run_results import print_results
 from batkube.cli.process.exit_codes import FAILED
 from batkube.kernel.errors import InputError
 from batkube.scenarios.files import read_scenario_file
 from batkube.scenarios.keys import KEYS, make_scenario
 from batkube.schedulers.catalogue import Catalogue
+from batkube.simulation.preparation.named_code import code_of_scenario
 from batkube.simulation.progress import progress_display
 from batkube.simulation.run import execute
 
@@ -53,7 +55,7 @@ _Shares = Annotated[
     str | None,
     typer.Option(
         metavar="NAME=SHARE,…",
-        help="The random share of jobs without a scheduler that goes to further schedulers: second=30%.",
+        help="The random share of jobs without a scheduler that goes to additional schedulers: second=30%.",
     ),
 ]
 _Attach = Annotated[
@@ -220,18 +222,21 @@ def run(
     pack: Annotated[bool, typer.Option("--pack", help="Copy the inputs into the folder, for `batkube rerun`.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; must not exist yet.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
+    trust: Trust = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 if the scheduler violated a rule of every cluster.")
+        bool, typer.Option("--strict", help="Exit with 1 if the scheduler violated a rule that every cluster enforces.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the results, one name=value per line.")] = False,
 ) -> None:
     """Run a workload on a simulated cluster."""
     options = dict(locals())
-    values = read_scenario_file(scenario) if scenario is not None else {}
-    values |= scenario_keys(options)
+    file_values = read_scenario_file(scenario) if scenario is not None else {}
+    typed = scenario_keys(options)
+    values = file_values | typed
     if out is None:
         raise InputError("batkube run", problem="the output folder is missing", remedy="add --out DIR")
     parsed_scenario = make_scenario(values, scenario if scenario is not None else "batkube run")
+    confirmation(trust)(code_of_scenario(parsed_scenario, scenario or Path(), file_values.keys() - typed.keys()))
     with progress_display(quiet) as progress:
         record = execute(
             parsed_scenario,

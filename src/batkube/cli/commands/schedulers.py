@@ -57,12 +57,12 @@ def prune(catalogue: _Files = None) -> None:
     These are incomplete builds, builds with an older overlay or recipe, and builds from folders that do not exist.
     """
     stale = outdated_builds(cached_builds(cache_folder()), user_catalogue(catalogue or ()), cache_folder())
-    freed = 0
+    freed_bytes = 0
     for build in stale:
         failure = remove_build(build)
-        freed += 0 if failure else build.size_bytes
+        freed_bytes += 0 if failure else build.size_bytes
         typer.echo(f"kept {build.folder.name}: {failure}" if failure else f"removed {build.folder.name}", err=True)
-    typer.echo(f"freed {megabytes_text(freed)}")
+    typer.echo(f"freed {megabytes_text(freed_bytes)}")
 
 
 @app.command()
@@ -103,9 +103,9 @@ def path(
 def build_display() -> Iterator[Callable[[str], None]]:
     """Yield a function that prints the steps of a build on standard error, on a terminal in a single line."""
     if sys.stderr.isatty():
-        from rich.console import Console
+        from batkube.kernel.text.console import EscapingConsole
 
-        with Console(stderr=True).status("building") as status:
+        with EscapingConsole(stderr=True).status("building") as status:
             yield status.update
     else:
         yield lambda text: print(text, file=sys.stderr, flush=True)

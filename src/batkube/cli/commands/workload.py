@@ -10,7 +10,6 @@ from typing import Annotated
 import msgspec
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from batkube.cli.options.workload import (
@@ -40,6 +39,7 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant, human_duration
 from batkube.kernel.quantities import CPU
+from batkube.kernel.text.console import EscapingConsole
 from batkube.workloads.model import Workload
 from batkube.workloads.reader import format_of_name, read_workload
 from batkube.workloads.summary import SPREAD_COLUMNS, Summary, spread_rows, summarise, summary_rows
@@ -233,48 +233,48 @@ def resample(
     _write_and_report(parse_recipe(words, RecipeSource()).make(seed), output, output_format, force)
 
 
-def _require_option(needed: str, options: dict[str, object]) -> None:
-    """Raise InputError for options that have no effect without the option `needed`."""
+def _require_option(required: str, options: dict[str, object]) -> None:
+    """Raise InputError for options that have no effect without the option `required`."""
     for option, value in options.items():
         if value is not None:
-            raise InputError(option, problem=f"requires {needed}", remedy=f"add {needed}, or omit {option}")
+            raise InputError(option, problem=f"requires {required}", remedy=f"add {required}, or omit {option}")
 
 
 def _print_summary(title: str, summary: Summary) -> None:
-    """Print two tables; if the output is not a terminal, without lines and wrapping, for grep and awk."""
-    console = Console(markup=False)
+    """Print two tables; without a terminal, omit lines and wrapping, for grep and awk."""
+    console = EscapingConsole(markup=False)
     if not console.is_terminal:
-        console = Console(width=_PIPED_WIDTH, markup=False)
+        console = EscapingConsole(width=_PIPED_WIDTH, markup=False)
     box = SIMPLE_HEAD if console.is_terminal else None
-    single = Table(box=box, show_header=False, title=title if console.is_terminal else None, title_justify="left")
-    for title_of_row, value in summary_rows(summary):
-        single.add_row(title_of_row, value)
-    varying = Table("", box=box)
+    values = Table(box=box, show_header=False, title=title if console.is_terminal else None, title_justify="left")
+    for row_title, value in summary_rows(summary):
+        values.add_row(row_title, value)
+    spreads = Table("", box=box)
     for name in SPREAD_COLUMNS:
-        varying.add_column(name, justify="right")
+        spreads.add_column(name, justify="right")
     for row in spread_rows(summary):
-        varying.add_row(*row)
-    console.print(single)
-    console.print(varying)
+        spreads.add_row(*row)
+    console.print(values)
+    console.print(spreads)
 
 
 def _utilisation_window(
     workload: Workload,
     path: Path,
     format: str | None,
-    wanted: float,
+    target: float,
     period: str | None,
     variation: float | None,
     pick: int | None,
 ) -> Workload:
-    wanted = option_values.utilisation_option("--utilisation", wanted)
+    target = option_values.utilisation_option("--utilisation", target)
     length = option_values.duration_option("--period", period or "10h")
-    recorded = (format or format_of_name(path) or "swf") == "swf"
-    intervals = recorded_intervals(path) if recorded else offered_intervals(workload)
-    match = find_period(workload, intervals, length, wanted, 0.01 if variation is None else variation, pick or 1)
-    kind = "recorded" if recorded else "offered (the format has no recorded starts)"
-    where = f"period {human_duration(match.begin)} to {human_duration(match.end)} of the trace"
-    typer.echo(f"{where}, mean utilisation {match.utilisation:.4f}, {kind}", err=True)
+    has_recorded_starts = (format or format_of_name(path) or "swf") == "swf"
+    intervals = recorded_intervals(path) if has_recorded_starts else offered_intervals(workload)
+    match = find_period(workload, intervals, length, target, 0.01 if variation is None else variation, pick or 1)
+    kind = "recorded" if has_recorded_starts else "offered (the format has no recorded starts)"
+    period_text = f"period {human_duration(match.begin)} to {human_duration(match.end)} of the trace"
+    typer.echo(f"{period_text}, mean utilisation {match.utilisation:.4f}, {kind}", err=True)
     return selection.window(workload, match.begin, match.end)
 
 
@@ -305,8 +305,8 @@ def _resize_jobs(workload: Workload, cores: int | None, cpu_norm: str | None, cp
     if cores is not None:
         workload = conversions.pack_machines(workload, cores)
     if cpu_norm is not None:
-        most = None if cpu_max is None else option_values.quantity_option("--cpu-max", CPU, cpu_max)
-        return conversions.normalise_cpu(workload, option_values.quantity_option("--cpu-norm", CPU, cpu_norm), most)
+        maximum = None if cpu_max is None else option_values.quantity_option("--cpu-max", CPU, cpu_max)
+        return conversions.normalise_cpu(workload, option_values.quantity_option("--cpu-norm", CPU, cpu_norm), maximum)
     _require_option("--cpu-norm", {"--cpu-max": cpu_max})
     return workload
 
@@ -324,10 +324,10 @@ def _set_walltimes(workload: Workload, none: bool, factor: str | None, from_run_
         return conversions.scale_walltimes(workload, option_values.factor_option("--walltime-factor", factor))
     if from_run_time is not None:
         times = option_values.factor_option("--walltime-from-runtime", from_run_time)
-        limited = conversions.walltimes_from_run_times(workload, times)
+        result = conversions.walltimes_from_run_times(workload, times)
         if times <= 1:
             typer.echo(_EXACT_WALLTIMES, err=True)
-        return limited
+        return result
     return workload
 
 

@@ -31,9 +31,10 @@ def experiment_display(quiet: bool) -> Iterator[ProgressListener]:
 
 @contextlib.contextmanager
 def _bar() -> Iterator[ProgressListener]:
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
+
+    from batkube.kernel.text.console import EscapingConsole
 
     columns = (
         TextColumn("runs"),
@@ -43,7 +44,7 @@ def _bar() -> Iterator[ProgressListener]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[running]}"),
     )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Bar(*columns, console=EscapingConsole(stderr=True), transient=True) as bar:
         task = bar.add_task("runs", total=None, failed="", running="")
 
         def show(progress: Progress) -> None:
@@ -76,7 +77,7 @@ class _ExperimentProgressLines:
         if progress.stopping and not self._has_printed_stop:
             self._has_printed_stop = True
             print(_STOPPING, file=sys.stderr, flush=True)
-        elif self._stopwatch.real_s >= self._next_s or not progress.left:
+        elif self._stopwatch.real_s >= self._next_s or not progress.remaining:
             self._next_s = self._stopwatch.real_s + _LINE_INTERVAL_S
             print(self._line(progress), file=sys.stderr, flush=True)
 
@@ -84,9 +85,9 @@ class _ExperimentProgressLines:
         parts = [f"{progress.done:,} of {progress.total:,} runs done"]
         if progress.failed:
             parts.append(f"{progress.failed:,} failed")
-        ended_now = progress.done + progress.failed - progress.already_ended
-        if ended_now and progress.left:
-            left_s = self._stopwatch.real_s / ended_now * progress.left
+        ended_now = progress.done + progress.failed - progress.finished_before
+        if ended_now and progress.remaining:
+            left_s = self._stopwatch.real_s / ended_now * progress.remaining
             parts.append(f"about {human_duration(seconds(round(left_s)))} left")
         if progress.running:
             parts.append(f"running {_running_names(progress)}")

@@ -43,10 +43,10 @@ _STATE_WORDS = {
 _LOST_STATES = (FinalState.FAILED, FinalState.KILLED, FinalState.REJECTED)
 
 
-def print_results(out: Path, ended: Counter[FinalState], quiet: bool, done: str = "simulated") -> int:
-    """Print the results in a run's folder and return the number of violations; `done` is a verb for its time.
+def print_results(out: Path, states: Counter[FinalState], quiet: bool, verb: str = "simulated") -> int:
+    """Print the results in a run's folder and return the number of violations; `verb` precedes the real time.
 
-    Violations always go to standard error: a script must not take the numbers of an invalid schedule for results.
+    Violations always go to standard error, so that scripts do not mistake numbers of an invalid schedule for results.
     """
     with (out / "schedule.csv").open(encoding="utf-8", newline="") as file:
         summary = next(csv.DictReader(file))
@@ -61,46 +61,46 @@ def print_results(out: Path, ended: Counter[FinalState], quiet: bool, done: str 
         typer.echo(f"digest={manifest['digest']}")
     else:
         warnings = [note for note in notes if note not in violations]
-        for line in _report_lines(summary, manifest, warnings, ended, out, done):
+        for line in _report_lines(summary, manifest, warnings, states, out, verb):
             typer.echo(line)
     return sum(note["count"] for note in violations)
 
 
 def _note_line(note: dict[str, Any]) -> str:
-    often = "once" if note["count"] == 1 else f"{note['count']:,} times"
-    return f"{note['severity']}: {note['subject']}: {note['message']} ({often}, e.g. {note['example']})"
+    times = "once" if note["count"] == 1 else f"{note['count']:,} times"
+    return f"{note['severity']}: {note['subject']}: {note['message']} ({times}, e.g. {note['example']})"
 
 
 def _report_lines(
     summary: dict[str, str],
     manifest: dict[str, Any],
     notes: list[dict[str, Any]],
-    ended: Counter[FinalState],
+    states: Counter[FinalState],
     out: Path,
-    done: str,
+    verb: str,
 ) -> Iterator[str]:
     """Yield the lines of the table: first the warnings, then the numbers."""
     for note in notes:
         yield _note_line(note)
-    states = ", ".join(f"{ended[state]:,} {word}" for state, word in _STATE_WORDS.items() if ended[state])
+    state_texts = ", ".join(f"{states[state]:,} {word}" for state, word in _STATE_WORDS.items() if states[state])
     yield ""
-    yield f"  jobs               {int(summary['nb_jobs']):>14,}     {states}"
+    yield f"  jobs               {int(summary['nb_jobs']):>14,}     {state_texts}"
     if manifest.get("objects") and "pods.csv" not in manifest.get("left_out", ()):
         yield f"  pods               {_pods(out)}"
     if int(summary["nb_jobs_finished"]):
         yield f"  makespan           {_time(summary['makespan'])}"
-        lost = sum(ended[state] for state in _LOST_STATES)
-        beside = f"   ({lost:,} of {int(summary['nb_jobs']):,} jobs had no result)" if lost else ""
-        yield f"  mean wait          {_time(summary['mean_waiting_time'])}{beside}"
+        lost = sum(states[state] for state in _LOST_STATES)
+        loss_remark = f"   ({lost:,} of {int(summary['nb_jobs']):,} jobs had no result)" if lost else ""
+        yield f"  mean wait          {_time(summary['mean_waiting_time'])}{loss_remark}"
         yield f"  longest wait       {_time(summary['max_waiting_time'])}"
-        yield f"  mean slowdown      {_number(summary['mean_slowdown'], 2)}{beside}"
+        yield f"  mean slowdown      {_number(summary['mean_slowdown'], 2)}{loss_remark}"
         yield f"  mean utilisation   {_number(summary['mean_utilisation'], 1, 100)} %   {_window(summary)}".rstrip()
     if float(summary["work_lost"]):
         yield f"  work lost          {_time(summary['work_lost'])}"
     yield ""
     virtual_s, real_s = float(manifest.get("end_s", summary["makespan"] or 0)), manifest["real"]["run_s"]
     pace = f", {virtual_s / real_s:,.0f} times real time" if real_s else ""
-    yield f"{manifest['scheduler']}: {human_duration(seconds(virtual_s))} {done} in {real_s:.2f} s{pace}"
+    yield f"{manifest['scheduler']}: {human_duration(seconds(virtual_s))} {verb} in {real_s:.2f} s{pace}"
     folder = shlex.quote(str(out))
     yield f"outputs in {out}; draw them with: batkube gantt {folder} -o gantt.svg"
 

@@ -15,20 +15,20 @@ def list_lines(
     """Yield the lines of the list; outdated builds (`stale`) are only counted."""
     records = [(build.record, build.size_bytes) for build in builds if build.record is not None]
     for name, entry in catalogue.items():
-        real = "" if entry.virtual else " (on real time)"
-        yield f"{name:<24} {entry.about}{real}"
+        remark = "" if entry.virtual else " (on real time)"
+        yield f"{name:<24} {entry.about}{remark}"
         yield from _version_lines(entry, [(record, size) for record, size in records if _is_build_of(record, name)])
-    own = [(record, size) for record, size in records if record.is_local]
-    if own:
+    local_builds = [(record, size) for record, size in records if record.is_local]
+    if local_builds:
         yield "your own modules"
-    for record, size in own:
+    for record, size in local_builds:
         package = "" if record.package == "." else f" --package {record.package}"
         yield f"  --module {_abbreviate_home(record.source)}{package}: {_details(record, size)}"
     total = sum(build.size_bytes for build in builds)
     yield f"{len(builds)} built, {megabytes_text(total)}, in {_abbreviate_home(str(folder))}"
     if stale:
-        freed = megabytes_text(sum(build.size_bytes for build in stale))
-        yield f"{len(stale)} outdated, {freed}: `batkube schedulers prune` removes them"
+        size_text = megabytes_text(sum(build.size_bytes for build in stale))
+        yield f"{len(stale)} outdated, {size_text}: `batkube schedulers prune` removes them"
 
 
 def megabytes_text(size_bytes: int) -> str:
@@ -40,11 +40,11 @@ def _is_build_of(record: BuildRecord, name: str) -> bool:
     return record.name == name and not record.is_local
 
 
-def _version_lines(entry: CatalogueEntry, built: Sequence[tuple[BuildRecord, int]]) -> Iterator[str]:
+def _version_lines(entry: CatalogueEntry, builds: Sequence[tuple[BuildRecord, int]]) -> Iterator[str]:
     """Yield a line for each version in the catalogue, then for each other version that is built."""
-    others = [record.version for record, _ in built if record.version not in entry.versions]
+    others = [record.version for record, _ in builds if record.version not in entry.versions]
     for version in dict.fromkeys([*(entry.versions or [entry.default]), *others]):
-        details = [_details(record, size) for record, size in built if record.version == version]
+        details = [_details(record, size) for record, size in builds if record.version == version]
         default = "  (default)" if version == entry.default else ""
         yield f"  {version:<10} {' · '.join(details) or '–'}{default}"
 

@@ -21,17 +21,17 @@ _COALESCE_S = 1.0
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn signals into KeyboardInterrupt while the block lasts."""
-    requests = _InterruptHandler()
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
-    handled = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    """Convert signals to KeyboardInterrupt within the block."""
+    interrupt_handler = _InterruptHandler()
+    previous_handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    handled = [number for number, handler in previous_handlers.items() if handler is not signal.SIG_IGN]
     for number in handled:
-        signal.signal(number, requests.handle_signal)
+        signal.signal(number, interrupt_handler.handle_signal)
     try:
         yield
     finally:
         for number in handled:
-            signal.signal(number, before[number])
+            signal.signal(number, previous_handlers[number])
 
 
 class _InterruptHandler:

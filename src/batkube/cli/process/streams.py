@@ -1,7 +1,8 @@
-"""Replace standard output and error by streams on which writing never fails.
+"""Replace standard output and error by streams whose writes never fail.
 
-They can be closed, full, or a pipe whose reader has exited (`| head -1`). This must not cost the results of a run: text
-that cannot be written is dropped, the command continues, and its exit code reports the failure.
+They can be closed, full, or a pipe whose reader has exited (`| head -1`). No result may be lost: text that
+cannot be written is dropped, the command continues, and its exit code reports the failure. Control
+characters are escaped (`kernel.text.terminal`).
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
+from batkube.kernel.text.terminal import EscapingStream
+
 
 class TolerantFile(io.FileIO):
-    """A file on which writing never fails; the first error is kept."""
+    """A file whose writes never fail; the first error is stored."""
 
     failure: OSError | None = None
 
@@ -65,10 +68,10 @@ def _open_missing_descriptors() -> None:
 def _text_stream(file: TolerantFile, stream: TextIO | None) -> TextIO:
     """Return a text stream with the settings of Python's own stream, if that exists."""
     original = stream if isinstance(stream, io.TextIOWrapper) else None
-    return io.TextIOWrapper(
+    return EscapingStream(
         io.BufferedWriter(file),
         encoding="utf-8" if original is None else original.encoding,
-        errors="replace",  # a terminal that knows only ASCII gets question marks, not a crash
+        errors="replace",  # an ASCII terminal shows question marks, instead of an encoding error
         line_buffering=original is None or original.line_buffering,
         write_through=original is not None and original.write_through,
     )

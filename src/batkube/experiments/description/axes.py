@@ -60,20 +60,20 @@ class AxisReader:
 
     def read(self, content: object) -> Axis:
         """Return the axis. Raises InputError."""
-        if isinstance(content, Mapping) and any(word in content for word in _AXIS_KEYS):
+        if isinstance(content, Mapping) and any(key in content for key in _AXIS_KEYS):
             check_names(content, _AXIS_KEYS, self._source, self._at, "a key of an axis")
             self._key = str(content.get("key", self._name))
-            settings = {word: value for word, value in content.items() if word != "key"}
+            settings = {key: value for key, value in content.items() if key != "key"}
             if "values" in settings and len(settings) > 1:
                 raise self._error("has both 'values' and a range", "put the range into the list of values")
             content = settings.get("values", [settings])
         values = list(self._values(content))
         if not values:
-            raise self._error("has no values", "give a list, labels, or from, to and step")
+            raise self._error("has no values", "write a list, labels, or from, to and step")
         labels = [value.label for value in values]
         for label, count in Counter(labels).items():
             if count > 1:
-                raise self._error(f"has the value {label!r} twice", "give each value its own label")
+                raise self._error(f"has the value {label!r} twice", "choose a different label for each value")
         return Axis(self._name, tuple(values))
 
     def _values(self, content: object) -> Iterator[AxisValue]:
@@ -86,7 +86,7 @@ class AxisReader:
         for entry in content:
             if not isinstance(entry, Mapping):
                 yield self._plain_value(label_of(entry), entry)
-            elif any(word in entry for word in RANGE_KEYS):
+            elif any(key in entry for key in RANGE_KEYS):
                 yield from self._range(entry)
             else:
                 yield from self._values(entry)

@@ -20,7 +20,7 @@ PROGRAM_COLUMNS = ("nb_jobs_deadlocked", "nb_bindings_refused", "nb_pods_rejecte
 #: Number of pods that were bound to a node without room for them: in paced runs from schedule.csv, which has its own
 #: name for it, otherwise from the fidelity notes.
 OVERALLOCATIONS, PACED_OVERALLOCATIONS = "overallocations", "over_allocations"
-#: How often the scheduler did what no cluster allows, of any kind.
+#: How often the scheduler violated a rule that every cluster enforces, of any kind.
 VIOLATIONS = "nb_violations"
 #: The columns of timings.csv after the run, in order. They are real times, so results.csv does not have them.
 TIMING_COLUMNS = ("real_s", "cpu_s", "scheduler_cpu_s", "peak_memory_bytes", "virtual_per_real")

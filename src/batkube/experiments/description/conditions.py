@@ -1,4 +1,4 @@
-"""Conditions on rows, as figures write them: `where: {workload: burst, makespan: "< 5000", seed: [1, 2]}`."""
+"""Conditions on rows, as written in figures: `where: {workload: burst, makespan: "< 5000", seed: [1, 2]}`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read_conditions(content: object, source: Path, at: str) -> tuple[Condition, 
         return ()
     if not isinstance(content, Mapping):
         raise InputError(source, at=at, problem="is not a mapping of columns to values", remedy="{workload: burst}")
-    return tuple(_condition(str(column), wanted, source, f"{at}.{column}") for column, wanted in content.items())
+    return tuple(_condition(str(column), value, source, f"{at}.{column}") for column, value in content.items())
 
 
 def matching_rows(frame: pd.DataFrame, conditions: tuple[Condition, ...]) -> pd.DataFrame:
@@ -71,14 +71,14 @@ def as_number(cell: object) -> float | None:
     return number if number - number == 0 else None
 
 
-def _condition(column: str, wanted: object, source: Path, at: str) -> Condition:
-    if isinstance(wanted, Mapping) or wanted is None or wanted == []:
+def _condition(column: str, value: object, source: Path, at: str) -> Condition:
+    if isinstance(value, Mapping) or value is None or value == []:
         raise InputError(source, at=at, problem="is not a condition", remedy='write a value, a list, or "< 5000"')
-    if isinstance(wanted, list):
-        return Condition(column, "=", tuple(_text(value) for value in wanted))
-    match = _COMPARISON.fullmatch(str(wanted).strip()) if isinstance(wanted, str) else None
+    if isinstance(value, list):
+        return Condition(column, "=", tuple(_text(item) for item in value))
+    match = _COMPARISON.fullmatch(str(value).strip()) if isinstance(value, str) else None
     if match is None:
-        return Condition(column, "=", (_text(wanted),))
+        return Condition(column, "=", (_text(value),))
     sign, value = match.groups()
     if sign in _OPERATORS and as_number(value) is None:
         raise InputError(source, at=at, problem=f"{value!r} is not a number")

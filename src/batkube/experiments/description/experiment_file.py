@@ -5,6 +5,7 @@ Errors that can be found before anything runs are reported here, with their plac
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,14 +37,14 @@ class Experiment:
     axes: tuple[Axis, ...]
     seeds: tuple[int, ...]
     repeats: int
-    #: A point is left out if, in one of these mappings, it has one of the labels for every name (an axis or `seed`).
+    #: A point is excluded if, in one of these mappings, it has one of the labels for every name (an axis or `seed`).
     exclude: tuple[Mapping[str, tuple[str, ...]], ...]
     #: Figures of the report, as written; already checked (`figures.py`).
     figures: tuple[Mapping[str, object], ...]
 
 
 def read_experiment(experiment: Path | Mapping[str, object]) -> Experiment:
-    """Return the experiment that a file, or a mapping like one, describes. Raises InputError."""
+    """Return the experiment that a file, or a mapping with the same keys, describes. Raises InputError."""
     source = _MAPPING_SOURCE if isinstance(experiment, Mapping) else experiment
     content = experiment if isinstance(experiment, Mapping) else read_yaml(experiment)
     if not isinstance(content, Mapping):
@@ -58,6 +59,11 @@ def read_experiment(experiment: Path | Mapping[str, object]) -> Experiment:
     figures = _mappings(content, "figures", source)
     read_figures(figures, source, {axis.name: axis.labels for axis in axes})
     seeds = _seeds(content, base, source)
+    repeats = _repeats(content, source)
+    count = math.prod((*(len(axis.values) for axis in axes), len(seeds), repeats))
+    if count > _MAX_RUNS:
+        problem = f"has {count:,} runs, more than {_MAX_RUNS:,}"
+        raise InputError(source, problem=problem, remedy="vary less in one experiment")
     return Experiment(
         source=source,
         title=_text(content, "title", source),
@@ -65,7 +71,7 @@ def read_experiment(experiment: Path | Mapping[str, object]) -> Experiment:
         base=base,
         axes=axes,
         seeds=seeds,
-        repeats=_repeats(content, source),
+        repeats=repeats,
         exclude=_exclude(content, axes, seeds, source),
         figures=tuple(figures),
     )
@@ -85,16 +91,16 @@ def _axes(content: Mapping[str, object], source: Path) -> tuple[Axis, ...]:
         axis = AxisReader(name, source).read(values)
         for other in axes:
             for key in axis.keys:
-                if any(_keys_overlap(key, set_before) for set_before in other.keys):
+                if any(_keys_overlap(key, other_key) for other_key in other.keys):
                     problem = f"sets {key!r}, which the axis {other.name!r} also sets"
                     raise InputError(source, at=f"axes.{name}", problem=problem, remedy="set each key by one axis only")
         axes.append(axis)
     return tuple(axes)
 
 
-def _keys_overlap(one: str, other: str) -> bool:
-    """Return whether two keys are equal, or one leads into the other."""
-    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
+def _keys_overlap(first: str, second: str) -> bool:
+    """Return whether two keys are equal, or one contains the other."""
+    return f"{first}.".startswith(f"{second}.") or f"{second}.".startswith(f"{first}.")
 
 
 def _seeds(content: Mapping[str, object], base: Mapping[str, object], source: Path) -> tuple[int, ...]:
@@ -109,12 +115,20 @@ def _seeds(content: Mapping[str, object], base: Mapping[str, object], source: Pa
             seeds = expand_range({"step": 1, **seeds})
         except ValueError as error:
             raise InputError(source, at="seeds", problem=str(error), remedy=_SEEDS) from error
-    if isinstance(seeds, int) and not isinstance(seeds, bool) and seeds > 0:
+    if isinstance(seeds, int) and not isinstance(seeds, bool) and 0 < seeds <= _MAX_RUNS:
         seeds = list(range(seeds))
-    whole = isinstance(seeds, list) and all(isinstance(seed, int) and not isinstance(seed, bool) for seed in seeds)
-    if not isinstance(seeds, list) or not seeds or not whole or len(dict.fromkeys(seeds)) < len(seeds):
+    if not isinstance(seeds, list) or not seeds or not _are_distinct_integers(seeds):
         raise InputError(source, at="seeds", problem=f"{seeds!r} is not a list of different seeds", remedy=_SEEDS)
     return tuple(int(seed) for seed in seeds)
+
+
+#: An experiment with more runs is a mistake.
+_MAX_RUNS = 1_000_000
+
+
+def _are_distinct_integers(values: list[object]) -> bool:
+    are_integers = all(isinstance(value, int) and not isinstance(value, bool) for value in values)
+    return are_integers and len(set(values)) == len(values)
 
 
 _SEEDS = "a count, such as 10 (from 0 to 9), a list of whole numbers, or {from: 1, to: 10}"
@@ -122,8 +136,9 @@ _SEEDS = "a count, such as 10 (from 0 to 9), a list of whole numbers, or {from: 
 
 def _repeats(content: Mapping[str, object], source: Path) -> int:
     repeats = content.get("repeats", 1)
-    if not isinstance(repeats, int) or isinstance(repeats, bool) or repeats < 1:
-        raise InputError(source, at="repeats", problem=f"{repeats!r} is not a number of times", remedy="1 or more")
+    if not isinstance(repeats, int) or isinstance(repeats, bool) or not 1 <= repeats <= _MAX_RUNS:
+        remedy = f"1 or more, and at most {_MAX_RUNS:,}"
+        raise InputError(source, at="repeats", problem=f"{repeats!r} is not a number of repeats", remedy=remedy)
     return repeats
 
 
@@ -136,10 +151,10 @@ def _exclude(
         at = f"exclude[{number}]"
         check_names(rule, labels_by_name, source, at, "an axis")
         labels = {name: _labels(value) for name, value in rule.items()}
-        for name, wanted in labels.items():
-            check_names(wanted, labels_by_name[name], source, f"{at}.{name}", f"a value of {name}")
+        for name, values in labels.items():
+            check_names(values, labels_by_name[name], source, f"{at}.{name}", f"a value of {name}")
         if not labels:
-            raise InputError(source, at=at, problem="would leave out every run", remedy="name an axis and its values")
+            raise InputError(source, at=at, problem="would exclude every run", remedy="name an axis and its values")
         rules.append(labels)
     return tuple(rules)
 
@@ -148,22 +163,22 @@ def _labels(value: object) -> tuple[str, ...]:
     return tuple(label_of(entry) for entry in value) if isinstance(value, list | tuple) else (label_of(value),)
 
 
-def _mapping(content: Mapping[str, object], word: str, source: Path) -> dict[str, object]:
-    mapping = content.get(word) or {}
+def _mapping(content: Mapping[str, object], key: str, source: Path) -> dict[str, object]:
+    mapping = content.get(key) or {}
     if not isinstance(mapping, Mapping):
-        raise InputError(source, at=word, problem="is not a mapping", remedy=f"write {word}: and its keys below it")
-    return {str(key): value for key, value in mapping.items()}
+        raise InputError(source, at=key, problem="is not a mapping", remedy=f"write {key}: and its keys below it")
+    return {str(name): value for name, value in mapping.items()}
 
 
-def _mappings(content: Mapping[str, object], word: str, source: Path) -> list[dict[str, object]]:
-    mappings = content.get(word) or []
-    if not isinstance(mappings, list | tuple) or not all(isinstance(one, Mapping) for one in mappings):
-        raise InputError(source, at=word, problem="is not a list of mappings", remedy="begin each one with '- '")
-    return [{str(key): value for key, value in one.items()} for one in mappings]
+def _mappings(content: Mapping[str, object], key: str, source: Path) -> list[dict[str, object]]:
+    mappings = content.get(key) or []
+    if not isinstance(mappings, list | tuple) or not all(isinstance(mapping, Mapping) for mapping in mappings):
+        raise InputError(source, at=key, problem="is not a list of mappings", remedy="begin each one with '- '")
+    return [{str(name): value for name, value in mapping.items()} for mapping in mappings]
 
 
-def _text(content: Mapping[str, object], word: str, source: Path) -> str:
-    text = content.get(word) or ""
+def _text(content: Mapping[str, object], key: str, source: Path) -> str:
+    text = content.get(key) or ""
     if not isinstance(text, str):
-        raise InputError(source, at=word, problem=f"{text!r} is not text", remedy=f'write {word}: "…"')
+        raise InputError(source, at=key, problem=f"{text!r} is not a string", remedy=f'write {key}: "…"')
     return text.strip()

@@ -106,13 +106,15 @@ def _figure(entry: object, source: Path, at: str, axes: Mapping[str, Sequence[st
     if not x or not y:
         raise InputError(source, at=at, problem=f"has no {'x' if not x else 'y'}", remedy="name an axis or a column")
     check_names([x], (*axes, SEED, *number_columns()), source, f"{at}.x", "an axis or a column of numbers")
-    plain = [name for name in y if not name.startswith(UTILISATION_PREFIX)]  # of any resource
-    check_names(plain, number_columns(), source, f"{at}.y", "a column of numbers")
+    measured = [name for name in y if not name.startswith(UTILISATION_PREFIX)]  # of any resource
+    check_names(measured, number_columns(), source, f"{at}.y", "a column of numbers")
     check_names([by] if by else [], axes, source, f"{at}.by", "an axis of this experiment")
     check_names([facet] if facet else [], axes, source, f"{at}.facet", "an axis of this experiment")
     where = read_conditions(values.get("where"), source, f"{at}.where")
     columns = (*axes, *reserved_columns())
-    check_names((each.column for each in where), columns, source, f"{at}.where", "an axis or a column of the results")
+    check_names(
+        (condition.column for condition in where), columns, source, f"{at}.where", "an axis or a column of the results"
+    )
     log = _text(values, "log", source, at)
     check_names([log] if log else [], ("x", "y", "xy"), source, f"{at}.log", "a choice of logarithmic axes")
     return FigureSpec(
@@ -128,8 +130,8 @@ def _figure(entry: object, source: Path, at: str, axes: Mapping[str, Sequence[st
         where=where,
         baselines=_baselines(values.get("baselines"), y, axes.get(facet, ()), source, f"{at}.baselines"),
         published=tuple(
-            _published_data(one, y, axes.get(facet, ()), source, f"{at}.published{place}")
-            for one, place in _entries(values.get("published"))
+            _published_data(entry, y, axes.get(facet, ()), source, f"{at}.published{place}")
+            for entry, place in _entries(values.get("published"))
         ),
     )
 
@@ -149,7 +151,9 @@ def _distribution(values: Mapping[str, object], source: Path, at: str, axes: Map
         check_names([axis] if axis else [], axes, source, f"{at}.{key}", "an axis of this experiment")
     where = read_conditions(values.get("where"), source, f"{at}.where")
     columns = (*axes, *reserved_columns())
-    check_names((each.column for each in where), columns, source, f"{at}.where", "an axis or a column of the results")
+    check_names(
+        (condition.column for condition in where), columns, source, f"{at}.where", "an axis or a column of the results"
+    )
     title, caption = _text(values, "title", source, at), _text(values, "caption", source, at)
     return FigureSpec(title or distribution_title(y[0]), FigureKind.CDF, "", y, by, facet, caption, where=where)
 
@@ -196,7 +200,7 @@ def _column_to_draw(values: Mapping[str, object], y: Sequence[str], source: Path
     raise InputError(
         source,
         at=at,
-        problem=f"{column!r} is not drawn in this figure" if column else "does not name the y that it is a value of",
+        problem=f"{column!r} is not drawn in this figure" if column else "does not name the y column of its value",
         remedy=f"y: {' or '.join(y)}",
     )
 
@@ -215,13 +219,13 @@ def _published_data(entry: object, y: Sequence[str], panels: Sequence[str], sour
         raise InputError(
             source, at=at, problem="needs either a file or jobs", remedy="file: data.csv, or jobs: runs/*_jobs.csv"
         )
-    theirs = values.get("y")
-    if isinstance(theirs, Mapping):
-        columns = {_column_to_draw({"y": ours}, y, source, f"{at}.y"): str(name) for ours, name in theirs.items()}
-    elif theirs is None:
+    published = values.get("y")
+    if isinstance(published, Mapping):
+        columns = {_column_to_draw({"y": own}, y, source, f"{at}.y"): str(name) for own, name in published.items()}
+    elif published is None:
         columns = {name: name for name in y}
     else:
-        columns = {_column_to_draw({}, y, source, f"{at}.y"): str(theirs)}
+        columns = {_column_to_draw({}, y, source, f"{at}.y"): str(published)}
     return PublishedData(
         label=_text(values, "label", source, at) or "published",
         file=file,
@@ -246,7 +250,7 @@ def _entries(content: object) -> list[tuple[object, str]]:
     if content is None:
         return []
     return (
-        [(one, f"[{number}]") for number, one in enumerate(content, start=1)]
+        [(entry, f"[{number}]") for number, entry in enumerate(content, start=1)]
         if isinstance(content, list)
         else [(content, "")]
     )
@@ -262,14 +266,14 @@ def _mapping(entry: object, keys: Sequence[str], source: Path, at: str) -> Mappi
 def _text(values: Mapping[str, object], key: str, source: Path, at: str) -> str:
     value = values.get(key)
     if isinstance(value, list | Mapping):
-        raise InputError(source, at=f"{at}.{key}", problem="is not text")
+        raise InputError(source, at=f"{at}.{key}", problem="is not a string")
     return "" if value is None else str(value)
 
 
 def _texts(content: object, source: Path, at: str) -> tuple[str, ...]:
     if isinstance(content, Mapping) or (
-        isinstance(content, list) and any(isinstance(one, list | dict) for one in content)
+        isinstance(content, list) and any(isinstance(item, list | dict) for item in content)
     ):
-        raise InputError(source, at=at, problem="is neither text nor a list of texts")
-    listed = content if isinstance(content, list) else [] if content is None else [content]
-    return tuple(dict.fromkeys(str(one) for one in listed))
+        raise InputError(source, at=at, problem="is neither a string nor a list of strings")
+    items = content if isinstance(content, list) else [] if content is None else [content]
+    return tuple(dict.fromkeys(str(item) for item in items))

@@ -71,11 +71,11 @@ def label_in_seconds(label: str) -> Decimal | None:
     return Decimal(match[1]) * _UNITS_S[match[2]] if match else None
 
 
-def _amount(value: object, word: str) -> _Amount:
+def _amount(value: object, key: str) -> _Amount:
     text = repr(value) if isinstance(value, float) else str(value)
     match = None if isinstance(value, bool) else _AMOUNT.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{word} {value!r} is neither a number nor a duration such as 250ms")
+        raise ValueError(f"{key} {value!r} is neither a number nor a duration such as 250ms")
     return _Amount(Decimal(match[1]), match[2] or "")
 
 
@@ -91,7 +91,7 @@ def _steps(low: Decimal, high: Decimal, step: Decimal) -> Iterator[Decimal]:
 def _decades(low: Decimal, high: Decimal, digits: Sequence[Decimal]) -> Iterator[Decimal]:
     """Yield digit × 10^k for every k, from `low` to `high`."""
     if low <= 0:
-        raise ValueError("a range by 'digits' starts above 0")
+        raise ValueError("a range by 'digits' must start above 0")
     for power in range(low.adjusted() - 1, high.adjusted() + 1):
         for digit in digits:
             number = digit.scaleb(power)
@@ -103,12 +103,12 @@ def _digits(value: object) -> list[Decimal]:
     numbers = value if isinstance(value, list | tuple) else [value]
     digits = [Decimal(str(number)) for number in numbers if isinstance(number, int | float) and 1 <= number < 10]
     if not digits or len(digits) < len(numbers) or sorted(digits) != digits:
-        raise ValueError("digits must be a rising list of numbers from 1 to below 10, such as [1, 2, 5]")
+        raise ValueError("digits must be an ascending list of numbers from 1 to below 10, such as [1, 2, 5]")
     return digits
 
 
 def _format_value(number: Decimal, unit: str) -> int | float | str:
-    whole = number == number.to_integral_value()
+    is_whole = number == number.to_integral_value()
     if unit:
-        return f"{int(number) if whole else format(number.normalize(), 'f')}{unit}"
-    return int(number) if whole else float(number)
+        return f"{int(number) if is_whole else format(number.normalize(), 'f')}{unit}"
+    return int(number) if is_whole else float(number)

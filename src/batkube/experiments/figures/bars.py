@@ -21,7 +21,7 @@ _BAR_IN, _GAP_IN = 0.22, 0.16
 #: Approximate width of the names beside the axis, and of a number beside a bar.
 _NAMES_IN, _NUMBER_IN = 1.3, 0.95
 #: With fewer runs, only dots are drawn, without a box.
-_LEAST_FOR_BOX = 5
+_MIN_BOX_RUNS = 5
 
 
 def bar_height_in(chart: Chart) -> float:
@@ -32,7 +32,7 @@ def bar_height_in(chart: Chart) -> float:
 def draw_bars(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) -> None:
     """Draw a panel of a bar or box chart."""
     share = _bar_share(chart)
-    reach = _axis_maximum(panel, chart.kind)
+    maximum = _axis_maximum(panel, chart.kind)
     if chart.log_y:
         axes.set_xscale("log")
     for series, point, y in _bar_positions(chart, panel):
@@ -48,10 +48,10 @@ def draw_bars(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) ->
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     if not chart.log_y:
-        low = 0.0 if chart.kind == "bar" else _axis_minimum(panel, reach)
+        low = 0.0 if chart.kind == "bar" else _axis_minimum(panel, maximum)
         # Numbers beside bars need a larger share of a narrow panel.
-        room = _label_margin(axes, len(chart.rows[0])) if chart.kind == "bar" else 0.05
-        axes.set_xlim(low, reach + (reach - low) * room or 1.0)
+        margin = _label_margin(axes, len(chart.rows[0])) if chart.kind == "bar" else 0.05
+        axes.set_xlim(low, maximum + (maximum - low) * margin or 1.0)
     axes.grid(axis="x", color=LIGHT["rule"], linewidth=0.6)
 
 
@@ -85,11 +85,11 @@ def _bar_positions(chart: Chart, panel: Panel) -> Iterator[tuple[Series, ChartPo
     slots, depth = _slots(panel, chart), _bars_per_row(chart)
     for series in panel.series:
         for point in series.points:
-            alone = series.is_published and series.label in chart.x.categories
+            has_own_row = series.is_published and series.label in chart.x.categories
             yield (
                 series,
                 point,
-                point.x if alone else point.x + (slots[series.label] - (depth - 1) / 2) * _bar_share(chart),
+                point.x if has_own_row else point.x + (slots[series.label] - (depth - 1) / 2) * _bar_share(chart),
             )
 
 
@@ -102,16 +102,18 @@ def _label_margin(axes: Axes, facets: int) -> float:
     """Return the space beyond the longest bar, as a share of the axis, for the numbers beside bars."""
     figure = axes.figure
     assert isinstance(figure, Figure)
-    place = axes.get_subplotspec()
-    columns = facets if place is None else place.get_gridspec().ncols
+    subplot = axes.get_subplotspec()
+    columns = facets if subplot is None else subplot.get_gridspec().ncols
     panel_in = figure.get_size_inches()[0] / columns - _NAMES_IN / columns
     return float(max(0.22 + 0.14 * min(3, facets), _NUMBER_IN / max(0.6, panel_in - _NUMBER_IN)))
 
 
 def _slots(panel: Panel, chart: Chart) -> dict[str, int]:
     """Return the position of each series within a row; 0 for one that has rows of its own."""
-    own = [series.label for series in panel.series if not (series.is_published and series.label in chart.x.categories)]
-    places = {label: number for number, label in enumerate(own)}
+    labels = [
+        series.label for series in panel.series if not (series.is_published and series.label in chart.x.categories)
+    ]
+    places = {label: number for number, label in enumerate(labels)}
     return places | {series.label: 0 for series in panel.series if series.label not in places}
 
 
@@ -123,15 +125,15 @@ def _bars_per_row(chart: Chart) -> int:
 def _axis_maximum(panel: Panel, kind: str) -> float:
     points = [point for series in panel.series for point in series.points]
     # Bars show means and intervals; single runs may lie far beyond.
-    singles = [value for point in points for value in point.values] if kind == "box" else []
+    values = [value for point in points for value in point.values] if kind == "box" else []
     ends = [max(point.sample.mean, point.sample.high) for point in points]
-    return max([*ends, *singles, *(level.value for level in panel.levels)], default=1.0)
+    return max([*ends, *values, *(level.value for level in panel.levels)], default=1.0)
 
 
-def _axis_minimum(panel: Panel, reach: float) -> float:
+def _axis_minimum(panel: Panel, maximum: float) -> float:
     values = [value for series in panel.series for point in series.points for value in point.values]
     low = min([*values, *(level.value for level in panel.levels)], default=0.0)
-    return 0.0 if 0 <= low < reach * 0.5 else low - max((reach - low) * 0.08, abs(reach) * 1e-3)
+    return 0.0 if 0 <= low < maximum * 0.5 else low - max((maximum - low) * 0.08, abs(maximum) * 1e-3)
 
 
 def _draw_bar(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark) -> None:
@@ -146,14 +148,16 @@ def _draw_bar(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark)
 
 def _draw_box(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark) -> None:
     values = np.array(point.values)
-    if len(values) >= _LEAST_FOR_BOX:
+    if len(values) >= _MIN_BOX_RUNS:
         low, middle, high = np.percentile(values, [25, 50, 75])
-        tall = share * 0.7
+        height = share * 0.7
         axes.plot([values.min(), values.max()], [y, y], color=mark.colour, linewidth=1.0, zorder=2)
         axes.add_patch(
-            Rectangle((low, y - tall / 2), high - low, tall, facecolor=mark.colour, alpha=0.3, linewidth=0, zorder=2)
+            Rectangle(
+                (low, y - height / 2), high - low, height, facecolor=mark.colour, alpha=0.3, linewidth=0, zorder=2
+            )
         )
-        axes.plot([middle, middle], [y - tall / 2, y + tall / 2], color=mark.colour, linewidth=1.8, zorder=3)
+        axes.plot([middle, middle], [y - height / 2, y + height / 2], color=mark.colour, linewidth=1.8, zorder=3)
     axes.plot(
         values,
         np.full(len(values), y),

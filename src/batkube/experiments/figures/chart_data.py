@@ -101,8 +101,8 @@ def observations(frame: pd.DataFrame, column: MetricColumn, axes: Sequence[str])
     """Return the rows that count as observations of a column."""
     if column.name == COMPLETED:
         return frame
-    known = frame[(frame["state"] == "done") & frame[column.name].notna()]
-    return known if column.is_real_time else without_duplicates(known, axes)
+    rows = frame[(frame["state"] == "done") & frame[column.name].notna()]
+    return rows if column.is_real_time else without_duplicates(rows, axes)
 
 
 def without_duplicates(frame: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:

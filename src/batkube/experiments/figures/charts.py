@@ -57,7 +57,7 @@ class _ChartBuilder:
         self._scale = self._x_scale() if spec.x else AxisScale("")
 
     def distribution(self) -> Chart | None:
-        marks = {label: standing.sign for label, standing in self._comparability(self._spec.by).items()}
+        marks = {label: comparability.sign for label, comparability in self._comparability(self._spec.by).items()}
         return distribution_chart(self._spec, self._findings, self._frame, marks, self._chart_remarks())
 
     def chart(self) -> Chart | None:
@@ -66,8 +66,10 @@ class _ChartBuilder:
         rows = tuple(tuple(self._panel(column_of(name), facet) for facet in facets) for name in spec.y)
         if not any(panel.series for row in rows for panel in row):
             return None
-        standings = self._comparability(spec.x)
-        marked = tuple(standings.get(one, Comparability.COMPARABLE).marked(one) for one in self._scale.categories)
+        comparability_of = self._comparability(spec.x)
+        marked = tuple(
+            comparability_of.get(name, Comparability.COMPARABLE).marked(name) for name in self._scale.categories
+        )
         scale = replace(self._scale, categories=marked)
         return Chart(
             spec.title, spec.kind, scale, rows, spec.log_y, spec.caption, (*self._chart_remarks(), *self._remarks)
@@ -125,11 +127,13 @@ class _ChartBuilder:
             frame = frame[frame[spec.facet] == facet]
         series: list[Series] = []
         levels: list[Level] = []
-        standings = self._comparability(spec.by)
+        comparability_of = self._comparability(spec.by)
         for label in self._labels_with_runs(spec.by) if spec.by else [""]:
             own = frame[frame[spec.by] == label] if spec.by else frame
             name = _qualified_label(spec.by, label) or OWN_SERIES
-            self._add_series(column, own, standings.get(label, Comparability.COMPARABLE).marked(name), series, levels)
+            self._add_series(
+                column, own, comparability_of.get(label, Comparability.COMPARABLE).marked(name), series, levels
+            )
         for published, rows in self._published:
             if not published.facets or facet in published.facets:
                 self._add_published(column, published, rows, series, levels)
@@ -149,23 +153,23 @@ class _ChartBuilder:
         def is_drawable(point: ChartPoint) -> bool:
             return (point.x > 0 or not log_x) and (point.sample.mean > 0 or not log_y)
 
-        series = tuple(replace(one, points=tuple(filter(is_drawable, one.points))) for one in panel.series)
+        series = tuple(replace(line, points=tuple(filter(is_drawable, line.points))) for line in panel.series)
         levels = tuple(level for level in panel.levels if level.value > 0 or not log_y)
-        lost = sum(len(one.points) for one in panel.series) - sum(len(one.points) for one in series)
-        lost += len(panel.levels) - len(levels)
+        removed_count = sum(len(line.points) for line in panel.series) - sum(len(line.points) for line in series)
+        removed_count += len(panel.levels) - len(levels)
         remark = "Values of 0 or less are not drawn on a logarithmic axis."
-        if lost and remark not in self._remarks:
+        if removed_count and remark not in self._remarks:
             self._remarks.append(remark)
-        return replace(panel, series=tuple(one for one in series if one.points), levels=levels)
+        return replace(panel, series=tuple(line for line in series if line.points), levels=levels)
 
     def _add_series(
         self, column: MetricColumn, frame: pd.DataFrame, label: str, series: list[Series], levels: list[Level]
     ) -> None:
         """Add the points of one series of ours, and a level for each value of x that is not a number."""
         positions = [self._position(cell) for cell in frame[self._spec.x]]
-        placed = frame.iloc[[row for row, position in enumerate(positions) if position is not None]]
-        known = [position for position in positions if position is not None]
-        points = _single_points(column, placed, known) if self._is_scatter else chart_points(column, placed, known)
+        rows = frame.iloc[[row for row, position in enumerate(positions) if position is not None]]
+        drawable = [position for position in positions if position is not None]
+        points = _single_points(column, rows, drawable) if self._is_scatter else chart_points(column, rows, drawable)
         if points:
             series.append(Series(label, points))
         if self._spec.x in self._axes and not self._scale.categories:
@@ -229,11 +233,11 @@ class _ChartBuilder:
                 self._remarks.append(f"“{label}” is not drawn: {error.source}: {error.problem}.")
                 continue
             tables.append((published, rows))
-            if rows.left_out:
+            if rows.excluded_count:
                 conditions = " and ".join(map(str, published.where))
-                total = rows.left_out + len(rows.cells)
+                total = rows.excluded_count + len(rows.cells)
                 self._remarks.append(
-                    f"“{label}” shows rows where {conditions}: {rows.left_out:,} of {total:,} are left out."
+                    f"“{label}” shows rows where {conditions}: {rows.excluded_count:,} of {total:,} are left out."
                 )
         return tables
 
@@ -242,10 +246,10 @@ class _ChartBuilder:
         spec, remarks = self._spec, []
         if spec.where:
             remarks.append(f"Runs where {' and '.join(map(str, spec.where))}.")
-        drawn = (spec.x, spec.by, spec.facet)
-        mixed = [axis for axis in self._axes if axis not in drawn and len(self._labels_with_runs(axis)) > 1]
-        if mixed and not self._is_scatter:
-            names = " and ".join(mixed)
+        figure_axes = (spec.x, spec.by, spec.facet)
+        hidden_axes = [axis for axis in self._axes if axis not in figure_axes and len(self._labels_with_runs(axis)) > 1]
+        if hidden_axes and not self._is_scatter:
+            names = " and ".join(hidden_axes)
             remarks.append(f"Means are over all values of {names}, so their spread is not only due to chance.")
         values = [value for axis in (spec.x, spec.by) for value in self._comparability(axis).values()]
         remarks += [f"{value.sign} {value.meaning}." for value in not_comparable(values)]

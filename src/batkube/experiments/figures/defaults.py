@@ -10,7 +10,7 @@ from batkube.experiments.figures.chart_data import scale_of
 from batkube.outputs.measures.metric_columns import COMPLETED
 
 #: More panels are too many to read.
-_MOST_FACETS = 6
+_MAX_FACETS = 6
 _DEFAULT_COLUMNS = ("makespan", "mean_waiting_time")
 
 
@@ -35,7 +35,7 @@ def _line(x: str, varied: Mapping[str, Sequence[str]]) -> FigureSpec:
 def _bars(varied: Mapping[str, Sequence[str]]) -> FigureSpec:
     x = "scheduler" if "scheduler" in varied else max(varied, key=lambda name: len(varied[name]))
     facet, by = _series_and_facets(x, varied)
-    if facet and len(varied[facet]) > _MOST_FACETS:
+    if facet and len(varied[facet]) > _MAX_FACETS:
         facet, by = "", facet
     return FigureSpec(default_title(x, _DEFAULT_COLUMNS), FigureKind.BAR, x, _DEFAULT_COLUMNS, by, facet)
 
@@ -51,5 +51,5 @@ def _series_and_facets(x: str, varied: Mapping[str, Sequence[str]]) -> tuple[str
     others = [name for name in varied if name != x]
     others.sort(key=lambda name: (name != "scheduler", name in ("workload", "platform")))
     by = others[0] if others else ""
-    facet = next((name for name in reversed(others[1:]) if len(varied[name]) <= _MOST_FACETS), "")
+    facet = next((name for name in reversed(others[1:]) if len(varied[name]) <= _MAX_FACETS), "")
     return by, facet

@@ -41,19 +41,19 @@ def distribution_chart(
     pooled = np.concatenate([of_run for of_run in values.values() if len(of_run)] or [np.empty(0)])
     if not len(pooled):
         return None
-    places, is_log = _curve_positions(pooled)
+    positions, is_log = _curve_positions(pooled)
     column = job_column_of(spec.y[0])
     facets = _labels(done, spec.facet, findings)
     rows = []
     for facet in facets:
-        inside = done[done[spec.facet] == facet] if facet else done
+        facet_rows = done[done[spec.facet] == facet] if facet else done
         series = []
-        for label in _labels(inside, spec.by, findings):
-            own = inside[inside[spec.by] == label] if label else inside
-            curves = [_cumulative_shares(values[str(run)], places) for run in own["run"] if len(values[str(run)])]
+        for label in _labels(facet_rows, spec.by, findings):
+            runs = map(str, (facet_rows[facet_rows[spec.by] == label] if label else facet_rows)["run"])
+            curves = [_cumulative_shares(values[run], positions) for run in runs if len(values[run])]
             if curves:
                 name = f"{label} {marks.get(label, '')}".strip()
-                series.append(Series(name or "all runs", _points(places, curves)))
+                series.append(Series(name or "all runs", _points(positions, curves)))
         rows.append(Panel(facet, _SHARE, tuple(series)))
     scale = AxisScale(column.label, column.unit, is_log=is_log)
     return Chart(spec.title, spec.kind, scale, (tuple(rows),), caption=spec.caption, remarks=tuple(remarks))
@@ -80,26 +80,26 @@ def _curve_positions(pooled: Floats) -> tuple[Floats, bool]:
     """Return the positions at which curves are evaluated, ascending, and whether the axis is logarithmic."""
     high = float(pooled.max())
     positive = pooled[pooled > 0]
-    least = max(float(positive.min()), high / _MAX_RATIO) if len(positive) else 0.0
-    if least and high > _LOG_FROM_RATIO * least:
-        return np.geomspace(least / 1.15, high, _POSITION_COUNT), True
+    minimum = max(float(positive.min()), high / _MAX_RATIO) if len(positive) else 0.0
+    if minimum and high > _LOG_FROM_RATIO * minimum:
+        return np.geomspace(minimum / 1.15, high, _POSITION_COUNT), True
     low = float(pooled.min())
     return np.linspace(low, high if high > low else low + 1.0, _POSITION_COUNT), False
 
 
-def _cumulative_shares(ordered: Floats, places: Floats) -> Floats:
-    shares: Floats = np.searchsorted(ordered, places, side="right") / len(ordered) * 100
+def _cumulative_shares(ordered: Floats, positions: Floats) -> Floats:
+    shares: Floats = np.searchsorted(ordered, positions, side="right") / len(ordered) * 100
     return shares
 
 
-def _points(places: Floats, curves: Sequence[Floats]) -> tuple[ChartPoint, ...]:
+def _points(positions: Floats, curves: Sequence[Floats]) -> tuple[ChartPoint, ...]:
     points = []
-    for number, place in enumerate(places):
+    for number, position in enumerate(positions):
         values = [float(curve[number]) for curve in curves]
         sample = sample_of(values)
         # Near the ends, Student's interval may exceed the range of a share, 0 to 100.
         clipped = Sample(
             sample.n, sample.mean, sample.sd, max(0.0, sample.low), min(100.0, sample.high), sample.has_interval
         )
-        points.append(ChartPoint(float(place), clipped, tuple(values)))
+        points.append(ChartPoint(float(position), clipped, tuple(values)))
     return tuple(points)

@@ -21,10 +21,10 @@ from batkube.outputs.charts.axes import format_axis, single_line
 from batkube.outputs.charts.style import chart_style
 
 _WIDTH_IN = {1: 7.2, 2: 9.6, 3: 12.0}
-_MOST_COLUMNS = 3
+_MAX_COLUMNS = 3
 _LINE_PANEL_IN = 2.55
 #: Narrower panels are not readable in print.
-_LEAST_PANEL_IN = 2.3
+_MIN_PANEL_IN = 2.3
 #: Panels whose values differ by no more than this factor have one unit.
 _MAX_SCALE_RATIO = 20
 _TITLE_IN, _LEGEND_ROW_IN, _MARGIN_IN, _FACET_IN, _AXIS_IN = 0.36, 0.24, 0.12, 0.26, 0.5
@@ -47,8 +47,8 @@ def draw(chart: Chart, *, with_title: bool = True, width_in: float | None = None
     """
     marks = marks_of(chart)
     facets = len(chart.rows[0])
-    most = _MOST_COLUMNS if width_in is None else max(1, int(width_in / _LEAST_PANEL_IN))
-    columns = math.ceil(facets / math.ceil(facets / most))
+    max_columns = _MAX_COLUMNS if width_in is None else max(1, int(width_in / _MIN_PANEL_IN))
+    columns = math.ceil(facets / math.ceil(facets / max_columns))
     lines = [row[start : start + columns] for row in chart.rows for start in range(0, facets, columns)]
     width = _WIDTH_IN[columns] if width_in is None else width_in
     legend = _legend(chart, marks, width)
@@ -71,11 +71,11 @@ def draw(chart: Chart, *, with_title: bool = True, width_in: float | None = None
         if with_title:
             figure.text(0.012, 1 - 0.1 / height, single_line(chart.title, 90), fontsize=12, weight="bold", va="top")
         if legend.handles:
-            below = (_MARGIN_IN + (_TITLE_IN if with_title else 0.0) - 0.06) / height
+            offset = (_MARGIN_IN + (_TITLE_IN if with_title else 0.0) - 0.06) / height
             figure.legend(
                 handles=legend.handles,
                 loc="upper left",
-                bbox_to_anchor=(0.0, 1 - below),
+                bbox_to_anchor=(0.0, 1 - offset),
                 ncols=legend.columns,
                 frameon=False,
                 fontsize=8.5,
@@ -97,39 +97,41 @@ def _draw_panel(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) 
         axes.spines[side].set_visible(False)
 
 
-def _format_value_axes(chart: Chart, drawn: list[Axes]) -> None:
+def _format_value_axes(chart: Chart, all_axes: list[Axes]) -> None:
     """Set the ticks of the value axes: panels of one column share a unit, unless their ranges differ too much."""
-    across = chart.kind in ("bar", "box")
+    is_horizontal = chart.kind in ("bar", "box")
     facets = len(chart.rows[0])
     for number, row in enumerate(chart.rows):
-        own = [axes.xaxis if across else axes.yaxis for axes in drawn[number * facets : (number + 1) * facets]]
-        reaches = [sorted(axis.get_view_interval()) for axis in own]
-        spans = [high - low for low, high in reaches]
-        low, high = reaches[spans.index(max(spans))]
+        value_axes = [
+            axes.xaxis if is_horizontal else axes.yaxis for axes in all_axes[number * facets : (number + 1) * facets]
+        ]
+        ranges = [sorted(axis.get_view_interval()) for axis in value_axes]
+        spans = [high - low for low, high in ranges]
+        low, high = ranges[spans.index(max(spans))]
         shared = (low, high) if max(spans) <= _MAX_SCALE_RATIO * min(spans) else None
-        for axis, panel in zip(own, row, strict=True):
+        for axis, panel in zip(value_axes, row, strict=True):
             unit = format_axis(
                 axis,
                 panel.column.label,
                 panel.column.unit,
                 is_log=chart.log_y,
-                most_ticks=5 if across else 6,
+                max_ticks=5 if is_horizontal else 6,
                 is_whole=panel.column.decimals == 0,
-                reach=shared,
+                shared_limits=shared,
             )
             if chart.kind == "bar":
                 label_bars(axis.axes, chart, panel, unit)
 
 
 def _legend(chart: Chart, marks: dict[str, Mark], width_in: float) -> _Legend:
-    series = [one.label for panel in chart.panels for one in panel.series]
+    series_labels = [series.label for panel in chart.panels for series in panel.series]
     # Series that are named beside the axis need no legend.
     labels = [label for label in chart.labels if label not in chart.x.categories]
     if labels == [OWN_SERIES]:
         labels = []
-    handles = [_legend_handle(label, marks[label], chart.kind, label in series) for label in labels]
-    widest = max((len(single_line(label)) for label in labels), default=1)
-    columns = max(1, min(len(handles), int(width_in / (0.62 + 0.083 * widest))))
+    handles = [_legend_handle(label, marks[label], chart.kind, label in series_labels) for label in labels]
+    max_length = max((len(single_line(label)) for label in labels), default=1)
+    columns = max(1, min(len(handles), int(width_in / (0.62 + 0.083 * max_length))))
     # matplotlib fills legends by columns, but they are read by rows.
     return _Legend([handle for column in range(columns) for handle in handles[column::columns]], columns)
 

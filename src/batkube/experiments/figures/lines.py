@@ -14,7 +14,7 @@ from batkube.outputs.pages.colours import LIGHT
 #: With more points, intervals are drawn as a band, and markers are small.
 _MANY_POINTS = 25
 #: Maximum number of ticks on the x axis, with one, two and three panels side by side.
-_MOST_TICKS = (8, 6, 5)
+_MAX_TICKS = (8, 6, 5)
 #: Names with more characters in total do not fit side by side, and are slanted.
 _LETTERS_PER_PANEL = 70
 
@@ -47,8 +47,8 @@ def _line(axes: Axes, series: Series, mark: Mark, *, is_curve: bool) -> None:
     y = [point.sample.mean for point in series.points]
     below = [point.sample.mean - point.sample.low for point in series.points]
     above = [point.sample.high - point.sample.mean for point in series.points]
-    many = len(x) > _MANY_POINTS
-    if many:
+    has_many_points = len(x) > _MANY_POINTS
+    if has_many_points:
         lows = [point.sample.low for point in series.points]
         axes.fill_between(x, lows, [point.sample.high for point in series.points], color=mark.colour, alpha=0.16, lw=0)
     elif any(below) or any(above):
@@ -60,9 +60,9 @@ def _line(axes: Axes, series: Series, mark: Mark, *, is_curve: bool) -> None:
         y,
         color=mark.colour,
         linestyle=mark.dashes,
-        linewidth=1.1 if many else 1.4,
+        linewidth=1.1 if has_many_points else 1.4,
         marker="" if is_curve else mark.marker,
-        markersize=2.6 if many else 4.6,
+        markersize=2.6 if has_many_points else 4.6,
         markerfacecolor="none" if mark.is_hollow else mark.colour,
         markeredgewidth=0.9,
         zorder=3,
@@ -87,7 +87,7 @@ def _limit_y(axes: Axes, chart: Chart, panel: Panel) -> None:
     """Set limits that include all means, intervals and levels, and 0 if it is near."""
     samples = [point.sample for series in panel.series for point in series.points]
     samples += [level.sample for level in panel.levels if level.sample is not None]
-    ends = [end for one in samples for end in (one.low, one.high)] + [level.value for level in panel.levels]
+    ends = [end for sample in samples for end in (sample.low, sample.high)] + [level.value for level in panel.levels]
     if chart.log_y:
         ends = [end for end in ends if end > 0] or [1.0]
         axes.set_ylim(min(ends) / 1.25, max(ends) * 1.25)
@@ -106,9 +106,16 @@ def _limit_y(axes: Axes, chart: Chart, panel: Panel) -> None:
 def _format_x_axis(axes: Axes, chart: Chart) -> None:
     names = chart.x.categories
     if not names:
-        places = [point.x for panel in chart.panels for series in panel.series for point in series.points]
-        most = _MOST_TICKS[min(len(chart.rows[0]), len(_MOST_TICKS)) - 1]
-        format_axis(axes.xaxis, chart.x.label, chart.x.unit, is_log=chart.x.is_log, most_ticks=most, preferred=places)
+        positions = [point.x for panel in chart.panels for series in panel.series for point in series.points]
+        max_ticks = _MAX_TICKS[min(len(chart.rows[0]), len(_MAX_TICKS)) - 1]
+        format_axis(
+            axes.xaxis,
+            chart.x.label,
+            chart.x.unit,
+            is_log=chart.x.is_log,
+            max_ticks=max_ticks,
+            preferred_ticks=positions,
+        )
         return
     labels = [single_line(name, 28) for name in names]
     slanted = sum(len(name) + 3 for name in labels) > _LETTERS_PER_PANEL / math.sqrt(max(1, len(chart.rows[0])))

@@ -12,7 +12,7 @@ from batkube.outputs.pages.colours import LIGHT, SERIES
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
 Dashes = Literal["-", "none"] | tuple[float, tuple[float, ...]]
-_OWN_DASHES: tuple[Dashes, ...] = ("-", (0.0, (6.0, 1.5)), (0.0, (1.0, 1.2)), (0.0, (7.0, 1.5, 1.2, 1.5)))
+_SERIES_DASHES: tuple[Dashes, ...] = ("-", (0.0, (6.0, 1.5)), (0.0, (1.0, 1.2)), (0.0, (7.0, 1.5, 1.2, 1.5)))
 _HATCHES = (None, "////", "....", "xxxx", "----")
 _PUBLISHED_DASHES: Dashes = (0.0, (3.5, 1.6))
 _LEVEL_DASHES: tuple[Dashes, ...] = ((0.0, (1.2, 1.6)), (0.0, (5.0, 1.5, 1.2, 1.5)), (0.0, (8.0, 3.0)))
@@ -31,20 +31,20 @@ class Mark(NamedTuple):
 
 def marks_of(chart: Chart) -> dict[str, Mark]:
     """Return a mark for every series and level of a chart."""
-    plain = [one.label for panel in chart.panels for one in panel.levels if one.sample is None]
-    others = [one.label for panel in chart.panels for one in panel.series if one.is_published]
-    others += [one.label for panel in chart.panels for one in panel.levels if one.is_published]
-    series = [one.label for panel in chart.panels for one in panel.series]
+    theoretical = [level.label for panel in chart.panels for level in panel.levels if level.sample is None]
+    published = [series.label for panel in chart.panels for series in panel.series if series.is_published]
+    published += [level.label for panel in chart.panels for level in panel.levels if level.is_published]
+    series_labels = [series.label for panel in chart.panels for series in panel.series]
     marks: dict[str, Mark] = {}
-    coloured = [label for label in chart.labels if label not in plain]
+    coloured = [label for label in chart.labels if label not in theoretical]
     for number, label in enumerate(coloured):
         colour = SERIES[number % len(SERIES)]
-        marker = _MARKERS[number % len(_MARKERS)] if label in series else ""
-        if label in others:
+        marker = _MARKERS[number % len(_MARKERS)] if label in series_labels else ""
+        if label in published:
             marks[label] = Mark(colour, marker, _PUBLISHED_DASHES, is_hollow=True, hatch="\\\\\\\\")
         else:
-            dashes, hatch = _OWN_DASHES[number % len(_OWN_DASHES)], _HATCHES[number % len(_HATCHES)]
+            dashes, hatch = _SERIES_DASHES[number % len(_SERIES_DASHES)], _HATCHES[number % len(_HATCHES)]
             marks[label] = Mark(colour, marker, dashes, hatch=hatch)
-    for number, label in enumerate(dict.fromkeys(plain)):
+    for number, label in enumerate(dict.fromkeys(theoretical)):
         marks[label] = Mark(LIGHT["quiet"], "", _LEVEL_DASHES[number % len(_LEVEL_DASHES)])
     return marks

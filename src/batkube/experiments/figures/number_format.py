@@ -26,6 +26,6 @@ def format_mean_and_interval(sample: Sample, column: MetricColumn) -> tuple[str,
     return mean, f"± {sample.half:,.{decimals}f}" if sample.half else "± 0"
 
 
-def _decimals(half: float, most: int) -> int:
-    """Return the number of decimals that shows two significant digits of the interval, and at most `most`."""
-    return most if half <= 0 else max(0, min(most, 1 - math.floor(math.log10(half))))
+def _decimals(half: float, max_decimals: int) -> int:
+    """Return the number of decimals that shows two significant digits of the interval, and at most `max_decimals`."""
+    return max_decimals if half <= 0 else max(0, min(max_decimals, 1 - math.floor(math.log10(half))))

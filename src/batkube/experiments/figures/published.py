@@ -26,7 +26,7 @@ class PublishedRows:
 
     #: Cells by column, as text or number.
     cells: list[dict[str, object]]
-    left_out: int
+    excluded_count: int
 
 
 def read_published(published: PublishedData, folder: Path) -> PublishedRows:
@@ -47,18 +47,18 @@ def published_values(
     published: PublishedData, rows: Sequence[dict[str, object]], column: MetricColumn
 ) -> list[float | None]:
     """Return each row's value of one of our columns, in the column's unit; None if it has none."""
-    theirs = published.y.get(column.name)
-    if theirs is None:
+    name = published.y.get(column.name)
+    if name is None:
         return [None] * len(rows)
-    test = _parse_test(theirs)
+    test = _parse_test(name)
     if test is not None:
         return [column.factor if test.matches(row[test.column]) else 0.0 for row in rows]
-    numbers = (as_number(row.get(theirs, "")) for row in rows)
+    numbers = (as_number(row.get(name, "")) for row in rows)
     return [None if number is None else number * published.y_factor * column.factor for number in numbers]
 
 
 def published_sample(published: PublishedData, values: Sequence[float], column: MetricColumn) -> Sample:
-    """Return the sample of some values: a share if each row is an attempt, which succeeded or not."""
+    """Return the sample of some values; a share of successes if each row is an attempt."""
     is_attempt = _parse_test(published.y.get(column.name, "")) is not None
     return sample_in(column, values) if is_attempt else sample_of(values)
 

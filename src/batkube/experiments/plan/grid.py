@@ -55,8 +55,8 @@ def apply_settings(content: Mapping[str, object], settings: Mapping[str, object]
     for key, value in settings.items():
         outer, dot, inner = key.partition(".")
         if dot:
-            held = changed.get(outer)
-            changed[outer] = apply_settings(held if isinstance(held, Mapping) else {}, {inner: value})
+            inner_content = changed.get(outer)
+            changed[outer] = apply_settings(inner_content if isinstance(inner_content, Mapping) else {}, {inner: value})
         else:
             changed[key] = value
     return changed
@@ -65,4 +65,4 @@ def apply_settings(content: Mapping[str, object], settings: Mapping[str, object]
 def matches(point: Point, rule: Mapping[str, Collection[str]]) -> bool:
     """Return whether a point has one of a rule's labels for each name in the rule."""
     names = point.coordinates
-    return all(names[name] in wanted for name, wanted in rule.items())
+    return all(names[name] in labels for name, labels in rule.items())

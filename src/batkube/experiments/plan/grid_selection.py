@@ -1,7 +1,7 @@
 """Select a part of a grid by the labels of its runs: `{"timeout": ["0ms", "exact"], "repeat": [1]}`.
 
-A grid that takes many hours is best started with a part that shows whether the rest is worth it. The runs of the part
-belong to the whole grid, so the rest can be run later in the same folder.
+Run a part of a long experiment first, to see whether the rest is worthwhile. The runs of the part belong to the whole
+grid, so the rest can be run later in the same folder.
 """
 
 from __future__ import annotations
@@ -24,29 +24,31 @@ OPTION = "--only"
 
 def parse_selection(texts: Sequence[str]) -> dict[str, list[str]]:
     """Parse selections such as `timeout=0ms,exact`. Raises InputError."""
-    part: dict[str, list[str]] = {}
+    selection: dict[str, list[str]] = {}
     for text in texts:
         name, equals, labels = text.partition("=")
         if not equals or not labels:
             problem = f"{text!r} has no values"
             raise InputError(OPTION, problem=problem, remedy="write an axis and labels, such as timeout=0ms,exact")
-        part.setdefault(name.strip(), []).extend(label.strip() for label in labels.split(","))
-    return part
+        selection.setdefault(name.strip(), []).extend(label.strip() for label in labels.split(","))
+    return selection
 
 
-def select_points(points: Sequence[Point], part: GridSelection, experiment: Experiment) -> list[Point]:
-    """Return the points that have one of the labels of each name in `part`. Raises InputError."""
+def select_points(points: Sequence[Point], selection: GridSelection, experiment: Experiment) -> list[Point]:
+    """Return the points that have one of the labels of each name in `selection`. Raises InputError."""
     labels_of = {axis.name: axis.labels for axis in experiment.axes}
     labels_of["seed"] = [str(seed) for seed in experiment.seeds]
     labels_of["repeat"] = [str(repeat) for repeat in range(1, experiment.repeats + 1)]
-    check_names(part, labels_of, OPTION, "", "an axis, seed or repeat")
-    wanted = {name: {_matching_label(value, labels_of[name]) for value in labels} for name, labels in part.items()}
-    for name, labels in wanted.items():
+    check_names(selection, labels_of, OPTION, "", "an axis, seed or repeat")
+    accepted = {
+        name: {_matching_label(value, labels_of[name]) for value in labels} for name, labels in selection.items()
+    }
+    for name, labels in accepted.items():
         check_names(sorted(labels), labels_of[name], OPTION, name, f"a value of {name}")
-    chosen = [point for point in points if matches(point, wanted)]
-    if points and not chosen:
+    selected = [point for point in points if matches(point, accepted)]
+    if points and not selected:
         raise InputError(OPTION, problem="leaves no run", remedy="name values that the file does not exclude")
-    return chosen
+    return selected
 
 
 def _matching_label(value: object, labels: Sequence[str]) -> str:

@@ -40,50 +40,52 @@ class PolicyObjects:
             return [self.replace_by_names(entry) for entry in value]
         if not _is_policy(value):
             return value
-        kind = value if isinstance(value, type) else type(value)
-        name = f"{kind.__module__}.{kind.__qualname__}@{_digest(value, kind)}"
+        policy_class = value if isinstance(value, type) else type(value)
+        name = f"{policy_class.__module__}.{policy_class.__qualname__}@{_digest(value, policy_class)}"
         self._objects[name], self._pickled[name] = value, _pickle(name, value)
         return f"{POLICY_PREFIX}{name}"
 
     def check(self, name: str, arguments: Mapping[str, str]) -> object:
         """Check that a policy, one of these or any other, can be constructed. Raises InputError."""
-        own = self._objects.get(name)
-        return load_policy(name, arguments) if own is None else make_policy(own, name, arguments)
+        policy = self._objects.get(name)
+        return load_policy(name, arguments) if policy is None else make_policy(policy, name, arguments)
 
     def attach_to(self, plan: Plan) -> Plan:
         """Return the plan with the pickled policy attached to each run."""
         names = [run.scenario.scheduler.removeprefix(POLICY_PREFIX) for run in plan.runs]
         policies = [self._pickled.get(name, b"") for name in names]
-        return replace(plan, runs=[replace(run, policy=one) for run, one in zip(plan.runs, policies, strict=True)])
+        return replace(
+            plan, runs=[replace(run, policy=policy) for run, policy in zip(plan.runs, policies, strict=True)]
+        )
 
 
 def _is_policy(value: object) -> TypeGuard[PolicyObject]:
     return issubclass(value, Policy) if isinstance(value, type) else isinstance(value, Policy)
 
 
-def _digest(policy: PolicyObject, kind: type[Policy]) -> str:
+def _digest(policy: PolicyObject, policy_class: type[Policy]) -> str:
     """Return a hash of a policy's code, and of an instance's attributes."""
     try:
-        code = inspect.getsource(kind)
+        code = inspect.getsource(policy_class)
     except (OSError, TypeError):
-        code = kind.__qualname__
-    held = "" if isinstance(policy, type) else repr(sorted(vars(policy).items()))
-    return hashlib.sha256(f"{code}\0{held}".encode()).hexdigest()[:_HASH_LENGTH]
+        code = policy_class.__qualname__
+    attributes = "" if isinstance(policy, type) else repr(sorted(vars(policy).items()))
+    return hashlib.sha256(f"{code}\0{attributes}".encode()).hexdigest()[:_HASH_LENGTH]
 
 
 def _pickle(name: str, policy: PolicyObject) -> bytes:
-    kind = policy if isinstance(policy, type) else type(policy)
-    module = sys.modules.get(kind.__module__)
+    policy_class = policy if isinstance(policy, type) else type(policy)
+    module = sys.modules.get(policy_class.__module__)
     try:
         import cloudpickle
     except ImportError:
-        if kind.__module__ == "__main__" or module is None:
+        if policy_class.__module__ == "__main__" or module is None:
             problem = "is defined where other processes cannot import it"
             remedy = "pip install cloudpickle; or put the class into a file: policy:FILE.py:CLASS"
             raise InputError(f"policy {name}", problem=problem, remedy=remedy) from None
         return pickle.dumps(policy)
-    is_ours = kind.__module__.partition(".")[0] == __name__.partition(".")[0]
-    by_value = module is not None and kind.__module__ != "__main__" and not is_ours
+    is_ours = policy_class.__module__.partition(".")[0] == __name__.partition(".")[0]
+    by_value = module is not None and policy_class.__module__ != "__main__" and not is_ours
     if by_value:
         cloudpickle.register_pickle_by_value(module)
     try:

@@ -29,6 +29,7 @@ from batkube.scenarios.relocation import relocate
 from batkube.scenarios.scenario import POLICY_PREFIX, TIME_LIMIT_KEY, Scenario
 from batkube.schedulers.catalogue import Catalogue
 from batkube.simulation.preparation.input_files import input_files_of
+from batkube.simulation.preparation.named_code import Confirmation, code_of_scenario, trust_all
 from batkube.workloads.container_rules.reader import read_rules
 
 _RunResult = TypeVar("_RunResult")
@@ -51,7 +52,7 @@ class PlannedRun:
     scenario: Scenario
     #: The programs that it runs, by their names in the scenario.
     programs: Mapping[str, Path]
-    #: The pickled policy, if it was given as a Python object.
+    #: The pickled policy, if it is a Python object.
     policy: bytes = b""
 
 
@@ -71,17 +72,22 @@ def make_plan(
     limit: int | None = None,
     only: GridSelection | None = None,
     policy_check: PolicyCheck = load_policy,
+    confirm: Confirmation = trust_all,
 ) -> Plan:
     """Return the runs of an experiment, or of the part `only`; at most the first `limit` of them.
 
     Before the first run, every scenario is checked, every input file is read and every scheduler is built, each once.
-    `policy_check` checks policies.
+    `policy_check` checks policies; before it is called, `confirm` gets the code that the runs would execute.
     """
     planner = _Planner(experiment, builder, policy_check)
-    wanted = select_points(list(points(experiment)), only or {}, experiment)[:limit]
-    if not wanted:
+    selected = select_points(list(points(experiment)), only or {}, experiment)[:limit]
+    if not selected:
         raise InputError(experiment.source, at="exclude", problem="leaves no run", remedy="exclude less")
-    return Plan(experiment, [planner.plan_run(point) for point in wanted], planner.inputs)
+    scenarios = [planner.scenario(point) for point in selected]
+    code = [one for scenario in scenarios for one in code_of_scenario(scenario, experiment.source)]
+    confirm(list(dict.fromkeys(code)))
+    runs = [planner.plan_run(point, scenario) for point, scenario in zip(selected, scenarios, strict=True)]
+    return Plan(experiment, runs, planner.inputs)
 
 
 class _Planner:
@@ -95,12 +101,11 @@ class _Planner:
         #: Results of `_cached`, by kind and arguments.
         self._cache: dict[tuple[object, ...], Any] = {}
 
-    def plan_run(self, point: Point) -> PlannedRun:
-        scenario = self._scenario(point)
+    def plan_run(self, point: Point, scenario: Scenario) -> PlannedRun:
+        self._check_parts(scenario)
         for path in (*scenario.input_files, *self._referenced_files(scenario)):
             self.inputs[path] = self._hash(path)
-        self._check_parts(scenario)
-        programs = self._programs(scenario) if scenario.is_outside else {}
+        programs = self._programs(scenario) if scenario.has_external_scheduler else {}
         return PlannedRun(self._name(point, scenario, programs), point, scenario, programs)
 
     def _cached(self, kind: str, arguments: tuple[object, ...], compute: Callable[[], _RunResult]) -> _RunResult:
@@ -111,20 +116,20 @@ class _Planner:
         result: _RunResult = self._cache[key]
         return result
 
-    def _scenario(self, point: Point) -> Scenario:
+    def scenario(self, point: Point) -> Scenario:
         source = self._experiment.source
         try:
             values = scenario_values(dict(point.content), source)
             for required in REQUIRED:
                 if not values.get(required):
-                    remedy = f"add `{required}` below `base`, or let an axis set it"
-                    raise InputError(source, problem=f"no {required} given", remedy=remedy)
+                    remedy = f"add `{required}` below `base`, or set it by an axis"
+                    raise InputError(source, problem=f"has no {required}", remedy=remedy)
             return make_scenario(values, source)
         except InputError as error:
             if error.source != str(source):
                 raise
-            place = f"the run {point.describe()}"
-            at = f"{place}: {error.at}" if error.at else place
+            run = f"the run {point.describe()}"
+            at = f"{run}: {error.at}" if error.at else run
             raise InputError(source, at=at, problem=error.problem, remedy=error.remedy) from error
 
     def _check_parts(self, scenario: Scenario) -> None:
@@ -136,7 +141,7 @@ class _Planner:
         rules = scenario.rules
         if rules is not None:
             self._cached("rules", (rules,), lambda: read_rules(rules))
-        if not scenario.is_outside:
+        if not scenario.has_external_scheduler:
             name, arguments = scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args
             self._cached("policy", (name, *arguments.items()), lambda: self._policy_check(name, arguments))
 
@@ -146,20 +151,22 @@ class _Planner:
 
         texts = (scenario.scheduler, *scenario.more_schedulers, "", *scenario.attach)
 
-        def find() -> dict[str, Path]:
+        def resolve() -> dict[str, Path]:
             return {program.name: program.binary for program in external_programs(scenario, build)}
 
         def build(name: str, catalogue: Catalogue) -> Path:
             return self._cached("build", (name, scenario.catalogue), lambda: self._builder(name, catalogue))
 
-        return self._cached("programs", (*texts, scenario.scheduler_config, scenario.catalogue), find)
+        return self._cached("programs", (*texts, scenario.scheduler_config, scenario.catalogue), resolve)
 
     def _referenced_files(self, scenario: Scenario) -> list[Path]:
         """Return the files that a run reads because its input files or commands refer to them."""
-        own = set(scenario.input_files)
+        direct = set(scenario.input_files)
         parts = (scenario.workloads, scenario.events, scenario.scheduler_args, scenario.more_schedulers)
         key = (*map(str, parts), scenario.scheduler, *scenario.attach, scenario.controllers)
-        return self._cached("named", key, lambda: [one.path for one in input_files_of(scenario) if one.path not in own])
+        return self._cached(
+            "named", key, lambda: [file.path for file in input_files_of(scenario) if file.path not in direct]
+        )
 
     def _name(self, point: Point, scenario: Scenario, programs: Mapping[str, Path]) -> str:
         # A dry run does not build programs, so their hashes are unknown.

@@ -14,7 +14,7 @@ from batkube.outputs.pages.markup import element, join
 _MEANINGS = {
     BEST: "the best",
     TIED: "no clear difference to the best",
-    **{standing.sign: standing.meaning or None for standing in Comparability},
+    **{comparability.sign: comparability.meaning or None for comparability in Comparability},
 }
 
 

@@ -26,7 +26,7 @@ from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, collapsible_if_long, paragraph
 
 #: Tables with more rows are collapsed.
-_FEW_ROWS = 60
+_MAX_OPEN_ROWS = 60
 #: Up to so many points with the same task are compared pairwise; more are compared with the first only.
 _MAX_POINTS_FOR_ALL_PAIRS = 4
 #: Columns without differences: failures, and real costs, which depend on the load of the machine.
@@ -54,24 +54,26 @@ def differences_of(findings: Findings, columns: Sequence[MetricColumn]) -> list[
 
 
 def differences_section(findings: Findings) -> Section | None:
-    """Return the table of differences; None if there is none with an interval."""
-    columns = [one for one in columns_with_numbers(findings) if one.better and one.name not in _EXCLUDED_COLUMNS]
-    found = differences_of(findings, columns)
-    if not found:
+    """Return the table of differences; None if no difference has an interval."""
+    columns = [
+        column for column in columns_with_numbers(findings) if column.better and column.name not in _EXCLUDED_COLUMNS
+    ]
+    differences = differences_of(findings, columns)
+    if not differences:
         return None
-    heads = [Heading(name.replace("_", " ")) for name in findings.axes] + [Heading("less")]
-    heads.append(Heading("pairs", is_number=True))
-    heads += [Heading(column.label, column.unit, is_number=True) for column in columns]
-    counts = comparison_counts(found)
+    headings = [Heading(name.replace("_", " ")) for name in findings.axes] + [Heading("less")]
+    headings.append(Heading("pairs", is_number=True))
+    headings += [Heading(column.label, column.unit, is_number=True) for column in columns]
+    counts = comparison_counts(differences)
     rows: list[list[Any]] = []
-    for row in found:
+    for row in differences:
         cells: list[Any] = [Cell(label, kind="label") for label in (*row.labels.values(), row.subtracted)]
         cells.append(Cell(row.pairs or "–"))
-        cells += [_cell(*one) for one in zip(row.differences, columns, counts, strict=True)]
+        cells += [_cell(*arguments) for arguments in zip(row.differences, columns, counts, strict=True)]
         rows.append(cells)
     legend = [_LEGEND, _LEGEND_OF_MANY.format(count=max(counts)) if max(counts) > 1 else "", _LEGEND_OF_SIGNS]
     content = collapsible_if_long(
-        f"All {len(rows):,} differences", html_table(heads, rows), count=len(rows), few=_FEW_ROWS
+        f"All {len(rows):,} differences", html_table(headings, rows), count=len(rows), few=_MAX_OPEN_ROWS
     )
     return Section(
         "differences", "Differences", join((content, paragraph(" ".join(filter(None, legend)), class_="note")))
@@ -81,7 +83,7 @@ def differences_section(findings: Findings) -> Section | None:
 _LEGEND = (
     "Each row minus another with the same workload and platform, seed by seed, ± half the 95 % confidence interval of "
     "the mean difference. Bold: the interval excludes 0. Rows without pairs are compared as independent samples "
-    "(Welch). Schedulers that did what no cluster allows, ran fewer jobs than others, or failed where others "
+    "(Welch). Schedulers that violated rules of every cluster, ran fewer jobs than others, or failed where others "
     "completed, are left out."
 )
 _LEGEND_OF_MANY = (
@@ -96,8 +98,8 @@ _LEGEND_OF_SIGNS = (
 
 def signs_of(difference: Difference, count: int) -> str:
     """Return the marks of a difference among `count` of its column."""
-    is_sure = count > 1 and difference.is_clear_among(count)
-    return SIGNIFICANT * is_sure + SIGN_TEST * difference.passes_sign_test
+    is_significant = count > 1 and difference.is_clear_among(count)
+    return SIGNIFICANT * is_significant + SIGN_TEST * difference.passes_sign_test
 
 
 def _rows(group: Sequence[GridPoint], columns: Sequence[MetricColumn]) -> list[DifferenceRow]:
@@ -120,7 +122,10 @@ def _rows(group: Sequence[GridPoint], columns: Sequence[MetricColumn]) -> list[D
 
 def comparison_counts(rows: Sequence[DifferenceRow]) -> list[int]:
     """Return the number of comparisons in each column."""
-    return [sum(one is not None for one in column) for column in zip(*(row.differences for row in rows), strict=True)]
+    return [
+        sum(difference is not None for difference in column)
+        for column in zip(*(row.differences for row in rows), strict=True)
+    ]
 
 
 def _subtracted_name(first: GridPoint, point: GridPoint) -> str:

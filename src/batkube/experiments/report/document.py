@@ -52,9 +52,9 @@ def report_page(findings: Findings, executor: Executor) -> str:
 
 def _introduction(findings: Findings) -> list[Markup]:
     """Return the description, the shape of the grid, and how many runs are finished or failed."""
-    described = str(findings.description.get("description") or "").strip()
+    text = str(findings.description.get("description") or "").strip()
     total = int(findings.description.get("total") or len(findings.runs))
-    over, failed = len(findings.runs), len(findings.failed_runs)
+    finished, failed = len(findings.runs), len(findings.failed_runs)
     shape = " × ".join(
         [f"{name.replace('_', ' ')} ({len(labels)})" for name, labels in findings.axes.items()]
         + [
@@ -66,12 +66,12 @@ def _introduction(findings: Findings) -> list[Markup]:
             if count > 1
         ]
     )
-    lead = [paragraph(" ".join(part.split()), class_="told") for part in described.split("\n\n") if part.strip()]
-    counted = f"{over:,} run{'s' * (over != 1)}" + (f": {shape}" if shape else "")
-    lead.append(paragraph(f"{counted}. Batkube {findings.description.get('batkube', '')}."))
-    if over < total:
-        lead.append(paragraph(f"{total - over:,} of {total:,} runs are not finished yet.", class_="warning"))
+    lead = [paragraph(" ".join(part.split()), class_="lead") for part in text.split("\n\n") if part.strip()]
+    summary = f"{finished:,} run{'s' * (finished != 1)}" + (f": {shape}" if shape else "")
+    lead.append(paragraph(f"{summary}. Batkube {findings.description.get('batkube', '')}."))
+    if finished < total:
+        lead.append(paragraph(f"{total - finished:,} of {total:,} runs are not finished yet.", class_="warning"))
     if failed:
-        link = element("a", f"{failed:,} of {over:,} runs failed", href="#failures")
+        link = element("a", f"{failed:,} of {finished:,} runs failed", href="#failures")
         lead.append(paragraph(link, " and are not counted below.", class_="bad"))
     return lead

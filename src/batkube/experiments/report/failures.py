@@ -13,9 +13,9 @@ from batkube.outputs.pages.page import Section, collapsible, collapsible_if_long
 from batkube.outputs.report.run_details import last_lines, notes_table
 
 #: Maximum number of failed runs whose log is shown; for others, only the reason is.
-_MOST_LOGS = 20
+_MAX_LOGS = 20
 #: More failed runs are first grouped by reason.
-_FEW = 12
+_MAX_OPEN_ROWS = 12
 
 
 def failures_section(findings: Findings) -> Section | None:
@@ -23,7 +23,7 @@ def failures_section(findings: Findings) -> Section | None:
     failed = findings.failed_runs
     if not failed:
         return None
-    heads = [
+    headings = [
         Heading("run"),
         *(Heading(name) for name in findings.axes),
         Heading("seed", is_number=True),
@@ -34,11 +34,13 @@ def failures_section(findings: Findings) -> Section | None:
         labels = [Cell(str((run.get("axes") or {}).get(name, "")), kind="label") for name in findings.axes]
         reason = str(run.get("failure") or "failed")
         rows.append([run["run"], *labels, str(run.get("seed", "")), Cell(reason.splitlines()[0])])
-    logs = [log for run in failed[:_MOST_LOGS] if (log := _failure_log(findings, run)) is not None]
-    every = collapsible_if_long(
-        f"All {len(rows):,} runs that failed", html_table(heads, rows), count=len(rows), few=_FEW
+    logs = [log for run in failed[:_MAX_LOGS] if (log := _failure_log(findings, run)) is not None]
+    all_runs = collapsible_if_long(
+        f"All {len(rows):,} runs that failed", html_table(headings, rows), count=len(rows), few=_MAX_OPEN_ROWS
     )
-    return Section("failures", "Failures", join((_reasons(failed) if len(rows) > _FEW else None, every, *logs)))
+    return Section(
+        "failures", "Failures", join((_reasons(failed) if len(rows) > _MAX_OPEN_ROWS else None, all_runs, *logs))
+    )
 
 
 def fidelity_section(findings: Findings) -> Section:

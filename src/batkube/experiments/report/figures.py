@@ -57,21 +57,21 @@ def chart_description(chart: Chart) -> str:
     if chart.kind == "cdf":
         curves = ", ".join(label for label in chart.labels)
         return f"Distribution of {chart.x.label} over jobs: a curve each for {curves}."
-    words = [f"A {chart.kind} chart over {chart.x.label}."]
+    sentences = [f"A {chart.kind} chart over {chart.x.label}."]
     for panel in chart.panels:
         place = f" in {panel.facet}" if panel.facet else ""
         for series in panel.series:
             means = [point.sample.mean for point in series.points]
-            words.append(
+            sentences.append(
                 f"{panel.column.label}{place}, {series.label}: from {min(means):,.6g} to {max(means):,.6g} "
                 f"{panel.column.unit}".rstrip()
                 + "."
             )
-        words += [
+        sentences += [
             f"{level.label}{place}: {level.value:,.6g} {panel.column.unit}.".replace(" .", ".")
             for level in panel.levels
         ]
-    return " ".join(words)
+    return " ".join(sentences)
 
 
 def remark_on_counts(chart: Chart) -> str:
@@ -83,8 +83,8 @@ def remark_on_counts(chart: Chart) -> str:
         return "Every value is of one run, so there are no intervals."
     sentences = [_KINDS[chart.kind]]
     if own and chart.kind != "scatter":
-        theirs = f", of published data n = {_count_range(others)}" if others else ""
-        sentences.append(f"n = {_count_range(own)} run{'s' * (own != [1])} each{theirs}.")
+        of_published = f", of published data n = {_count_range(others)}" if others else ""
+        sentences.append(f"n = {_count_range(own)} run{'s' * (own != [1])} each{of_published}.")
     return " ".join(sentences)
 
 
@@ -104,19 +104,19 @@ def _count_range(counts: Sequence[int]) -> str:
 
 
 def _numbers(chart: Chart) -> Markup:
-    facets = any(panel.facet for panel in chart.panels)
-    heads = [Heading("")] + [Heading("panel")] * facets
-    heads += [Heading("series"), Heading(chart.x.label, chart.x.unit, is_number=not chart.x.categories)]
-    heads += [Heading("n", is_number=True), Heading("mean", is_number=True)]
-    heads += [Heading("least", is_number=True), Heading("most", is_number=True)]
-    rows = [row for panel in chart.panels for row in _rows(chart, panel, facets)]
-    return html_table(heads, rows)
+    has_facets = any(panel.facet for panel in chart.panels)
+    headings = [Heading("")] + [Heading("panel")] * has_facets
+    headings += [Heading("series"), Heading(chart.x.label, chart.x.unit, is_number=not chart.x.categories)]
+    headings += [Heading("n", is_number=True), Heading("mean", is_number=True)]
+    headings += [Heading("least", is_number=True), Heading("most", is_number=True)]
+    rows = [row for panel in chart.panels for row in _rows(chart, panel, has_facets)]
+    return html_table(headings, rows)
 
 
-def _rows(chart: Chart, panel: Panel, facets: bool) -> list[list[Cell]]:
+def _rows(chart: Chart, panel: Panel, has_facets: bool) -> list[list[Cell]]:
     column = panel.column
     head = [Cell(f"{column.label} ({column.unit})" if column.unit else column.label)]
-    head += [Cell(panel.facet)] * facets
+    head += [Cell(panel.facet)] * has_facets
     rows = []
     for series in panel.series:
         for point in series.points:

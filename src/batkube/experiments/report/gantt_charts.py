@@ -25,13 +25,13 @@ class PendingGantts:
     """Charts that are being drawn, each with its title."""
 
     findings: Findings
-    drawn: list[tuple[str, Future[Markup]]]
+    charts: list[tuple[str, Future[Markup]]]
 
     def section(self) -> Section | None:
         """Return the charts, all but the first collapsed; None if no run completed."""
         charts = [
             collapsible(labels, _result(chart), is_open=number == 0, class_="block")
-            for number, (labels, chart) in enumerate(self.drawn)
+            for number, (labels, chart) in enumerate(self.charts)
         ]
         if not charts:
             return None
@@ -40,11 +40,11 @@ class PendingGantts:
 
 def start_gantts(findings: Findings, executor: Executor) -> PendingGantts:
     """Start drawing the charts in `executor`, which is most of the work for a report."""
-    drawn = [
+    charts = [
         (labels, executor.submit(_gantt, findings.run_folder(run), f"gantt{number}", labels))
         for number, (run, labels) in enumerate(representative_runs(findings), start=1)
     ]
-    return PendingGantts(findings, drawn)
+    return PendingGantts(findings, charts)
 
 
 def _gantt(folder: Path, prefix: str, title: str) -> Markup:
@@ -62,10 +62,10 @@ def _result(chart: Future[Markup]) -> Markup:
 
 
 def representative_runs(findings: Findings) -> list[tuple[str, str]]:
-    """Return a few runs and their labels: the run with the median makespan of each chosen point of the grid.
+    """Return a few runs and their labels: the run with the median makespan of each selected point of the grid.
 
-    Points are chosen one by one: the one with most labels that no chosen point has, or the first of these in the order
-    of the grid.
+    Points are selected one by one. The next is the one with the most labels that no selected point has; ties are broken
+    by the order of the grid.
     """
     frame = findings.frame
     done = frame[(frame["state"] == "done") & (frame["nb_jobs"] <= _MAX_JOBS) & (frame["nb_jobs_finished"] > 0)]
@@ -77,23 +77,23 @@ def representative_runs(findings: Findings) -> list[tuple[str, str]]:
         groups.setdefault(key, []).append((float(record["makespan"]), number, str(record["run"])))
     for key, runs in groups.items():
         typical[key] = sorted(runs)[(len(runs) - 1) // 2][2]
-    chosen = _most_different(list(typical), _MAX_CHARTS)
-    return [(typical[key], _labels_text(dict(zip(axes, key, strict=True))) or typical[key]) for key in chosen]
+    selected = _most_different(list(typical), _MAX_CHARTS)
+    return [(typical[key], _labels_text(dict(zip(axes, key, strict=True))) or typical[key]) for key in selected]
 
 
-def _most_different(points: Sequence[tuple[str, ...]], most: int) -> list[tuple[str, ...]]:
-    chosen: list[tuple[str, ...]] = []
-    left = list(points)
-    while left and len(chosen) < most:
-        labels = [[point[axis] for point in chosen] for axis in range(len(left[0]))]
+def _most_different(points: Sequence[tuple[str, ...]], count: int) -> list[tuple[str, ...]]:
+    selected: list[tuple[str, ...]] = []
+    remaining = list(points)
+    while remaining and len(selected) < count:
+        labels = [[point[axis] for point in selected] for axis in range(len(remaining[0]))]
 
-        def news(point: tuple[str, ...], labels: list[list[str]] = labels) -> int:
+        def new_label_count(point: tuple[str, ...], labels: list[list[str]] = labels) -> int:
             return sum(label not in labels[axis] for axis, label in enumerate(point))
 
-        best = max(left, key=news)
-        chosen.append(best)
-        left.remove(best)
-    return sorted(chosen, key=points.index)
+        best = max(remaining, key=new_label_count)
+        selected.append(best)
+        remaining.remove(best)
+    return sorted(selected, key=points.index)
 
 
 def _labels_text(labels: Mapping[str, str]) -> str:

@@ -109,12 +109,12 @@ def difference_between(first: GridPoint, second: GridPoint, column: MetricColumn
     Byte-identical pairs are one observation. None if the difference is unknown, as between single runs.
     """
     pairs: dict[tuple[object, object], tuple[pd.Series[Any], pd.Series[Any]]] = {}
-    for key, one in first.completed.items():
+    for key, row in first.completed.items():
         if (other := second.completed.get(key)) is None:
             continue
-        digests = (one["digest"], other["digest"])
-        pairs.setdefault(digests if all(digests) and not column.is_real_time else key, (one, other))
-    values = [[row[column.name] * column.factor for row in pair] for pair in pairs.values()]
+        digests = (row["digest"], other["digest"])
+        pairs.setdefault(digests if all(digests) and not column.is_real_time else key, (row, other))
+    values = [[member[column.name] * column.factor for member in pair] for pair in pairs.values()]
     values = [pair for pair in values if all(value == value for value in pair)]
     if column.name != COMPLETED and len(values) > 1:
         return paired_difference_of([pair[0] for pair in values], [pair[1] for pair in values])
@@ -127,7 +127,7 @@ def marks_of_best(points: Sequence[GridPoint], column: MetricColumn) -> list[str
 
     Points that are not comparable take no part: a scheduler that over-allocates, leaves jobs out or fails wins easily.
     """
-    marks = [standing.sign if column.better else "" for standing in comparability_of_points(points)]
+    marks = [mark.sign if column.better else "" for mark in comparability_of_points(points)]
     for group in grouped_by_task(points) if column.better else ():
         members = [number for number in group if column.name in points[number].samples and not marks[number]]
         means = [points[number].samples[column.name].mean for number in members]
@@ -142,7 +142,7 @@ def marks_of_best(points: Sequence[GridPoint], column: MetricColumn) -> list[str
 
 
 def _labels(axes: Sequence[str], key: Any) -> dict[str, str]:  # noqa: ANN401 - pandas gives one label or several
-    return dict(zip(axes, (str(one) for one in (key if isinstance(key, tuple) else (key,))), strict=True))
+    return dict(zip(axes, (str(label) for label in (key if isinstance(key, tuple) else (key,))), strict=True))
 
 
 def _point(
@@ -151,9 +151,9 @@ def _point(
     axes, done = list(findings.axes), rows[rows["state"] == "done"]
     samples = {}
     for column in columns:
-        observed = observations(rows, column, axes)
-        if len(observed):
-            samples[column.name] = sample_in(column, values_in(column, observed))
+        counted = observations(rows, column, axes)
+        if len(counted):
+            samples[column.name] = sample_in(column, values_in(column, counted))
     return GridPoint(
         labels=labels,
         runs=len(rows),

@@ -39,7 +39,7 @@ def run_facts_in(folders: Iterable[Path]) -> tuple[list[RunFacts], int]:
                 continue
             if "scenario" not in manifest and "failure" not in manifest:
                 problem = "is not the output of a simulated run"
-                remedy = "give the --out of `batkube run` or `batkube experiment`"
+                remedy = "use the --out of `batkube run` or `batkube experiment`"
                 raise InputError(place, problem=problem, remedy=remedy)
             if manifest.get("result") == "failed":
                 failed += 1

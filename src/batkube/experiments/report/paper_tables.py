@@ -1,6 +1,6 @@
 """The tables of an experiment for a paper: means with intervals, and differences, as LaTeX and as CSV.
 
-They have the same numbers as the report. A table in a paper has little space, so the columns can be chosen.
+They have the same numbers as the report. A table in a paper has little space, so the columns can be selected.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _EXCLUDED_COLUMNS = ("real_s",)
 _PAIRS, _CLEAR = ("pairs", "lower", "higher", "sign_test_p"), ("is_clear", "is_clear_among_all")
 _DIFFERENCE = ("less", "column", *_PAIRS, "difference", "low", "high", *_CLEAR)
 #: Values of the column `standing` of results.csv.
-_STANDINGS = {
+_COMPARABILITY_NAMES = {
     Comparability.COMPARABLE: "fair",
     Comparability.FEWER_JOBS: "short",
     Comparability.FAILED_RUNS: "partial",
@@ -82,7 +82,7 @@ def _mean(sample: Sample | None, column: MetricColumn, *, signs: str = "", plus:
     return (
         math_number(mean)
         + (f" {words}" if words else "")
-        + (rf"\rlap{{{''.join(LATEX_SIGNS[one] for one in signs)}}}" if signs else "")
+        + (rf"\rlap{{{''.join(LATEX_SIGNS[sign] for sign in signs)}}}" if signs else "")
     )
 
 
@@ -90,7 +90,7 @@ def _results_latex(findings: Findings, columns: Sequence[MetricColumn]) -> str:
     points = grid_points(findings, columns)
     best = {column.name: marks_of_best(points, column) for column in columns}
     axes = list(findings.axes)
-    heads = [*(escape(axis.replace("_", " ")) for axis in axes), "$n$", *map(_heading, columns)]
+    headings = [*(escape(axis.replace("_", " ")) for axis in axes), "$n$", *map(_heading, columns)]
     rows = []
     for place, point in enumerate(points):
         cells = [escape(point.labels[axis]) for axis in axes]
@@ -98,12 +98,14 @@ def _results_latex(findings: Findings, columns: Sequence[MetricColumn]) -> str:
         cells += [_mean(point.samples.get(column.name), column, signs=best[column.name][place]) for column in columns]
         rows.append(cells)
     meanings = {BEST: meaning_of_best(points), TIED: "no clear difference to the best"}
-    meanings |= {one.sign: one.meaning for one in not_comparable(comparability_of_points(points))}
+    meanings |= {
+        comparability.sign: comparability.meaning for comparability in not_comparable(comparability_of_points(points))
+    }
     marks = [mark for of_column in best.values() for mark in of_column]
     notes = [footnote(sign, meaning) for sign, meaning in meanings.items() if sign in marks]
     notes += [escape(DIFFERENT_SEEDS)] if have_different_seeds(points) else []
     remark = "Means over n runs, with half the 95 % confidence interval (Student) if n is more than 1."
-    return tabular(heads, rows, texts=len(axes), remark=remark, notes=notes)
+    return tabular(headings, rows, texts=len(axes), remark=remark, notes=notes)
 
 
 def _results_csv(findings: Findings, columns: Sequence[MetricColumn]) -> str:
@@ -112,7 +114,7 @@ def _results_csv(findings: Findings, columns: Sequence[MetricColumn]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*findings.axes, "column", "n", "mean", "sd", "low", "high", "standing"])
     points = grid_points(findings, columns)
-    for point, standing in zip(points, comparability_of_points(points), strict=True):
+    for point, comparability in zip(points, comparability_of_points(points), strict=True):
         for column in columns:
             sample = point.samples.get(column.name)
             if sample is not None:
@@ -121,24 +123,24 @@ def _results_csv(findings: Findings, columns: Sequence[MetricColumn]) -> str:
                     sample.sd,
                     *((sample.low, sample.high) if sample.has_interval else (None, None)),
                 ]
-                cells = ["" if one is None else repr(one / column.factor) for one in numbers]
+                cells = ["" if number is None else repr(number / column.factor) for number in numbers]
                 labels = list(point.labels.values())
-                writer.writerow([*labels, column.name, sample.n, *cells, _STANDINGS[standing]])
+                writer.writerow([*labels, column.name, sample.n, *cells, _COMPARABILITY_NAMES[comparability]])
     return out.getvalue()
 
 
 def _differences_latex(findings: Findings, columns: Sequence[MetricColumn]) -> str:
-    chosen = [column for column in columns if column.better]
-    found = differences_of(findings, chosen)
-    if not found:
+    selected = [column for column in columns if column.better]
+    differences = differences_of(findings, selected)
+    if not differences:
         return ""
     axes = list(findings.axes)
-    heads = [*(escape(axis.replace("_", " ")) for axis in axes), "less", "pairs", *map(_heading, chosen)]
+    headings = [*(escape(axis.replace("_", " ")) for axis in axes), "less", "pairs", *map(_heading, selected)]
     rows, marks = [], [""]
-    counts = comparison_counts(found)
-    for row in found:
+    counts = comparison_counts(differences)
+    for row in differences:
         cells = [*map(escape, row.labels.values()), escape(row.subtracted), str(row.pairs or "--")]
-        for column, difference, count in zip(chosen, row.differences, counts, strict=True):
+        for column, difference, count in zip(selected, row.differences, counts, strict=True):
             if difference is None:
                 cells.append("--")
                 continue
@@ -152,22 +154,22 @@ def _differences_latex(findings: Findings, columns: Sequence[MetricColumn]) -> s
         notes.append(footnote(SIGNIFICANT, f"also if all {max(counts)} of a column have to hold at once (Bonferroni)"))
     if any(SIGN_TEST in signs for signs in marks):
         notes.append(footnote(SIGN_TEST, "pairs agree on which one is lower (exact sign test, p < 0.05)"))
-    return tabular(heads, rows, texts=len(axes) + 1, remark=remark, notes=notes)
+    return tabular(headings, rows, texts=len(axes) + 1, remark=remark, notes=notes)
 
 
 def _differences_csv(findings: Findings, columns: Sequence[MetricColumn]) -> str:
-    chosen = [column for column in columns if column.better]
-    rows = differences_of(findings, chosen)
+    selected = [column for column in columns if column.better]
+    rows = differences_of(findings, selected)
     if not rows:
         return ""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*findings.axes, *_DIFFERENCE])
     for row in rows:
-        for column, difference, count in zip(chosen, row.differences, comparison_counts(rows), strict=True):
+        for column, difference, count in zip(selected, row.differences, comparison_counts(rows), strict=True):
             if difference is not None:
                 ends = (difference.value, difference.value - difference.half, difference.value + difference.half)
-                numbers = [repr(one / column.factor) for one in ends]
+                numbers = [repr(end / column.factor) for end in ends]
                 counted = (difference.pairs, difference.lower, difference.higher, repr(difference.sign_p))
                 pairs = counted if difference.pairs else ("",) * len(_PAIRS)
                 clear = [int(difference.is_clear), int(difference.is_clear_among(count))]

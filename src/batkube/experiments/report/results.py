@@ -27,7 +27,7 @@ from batkube.outputs.pages.markup import join
 from batkube.outputs.pages.page import Section, collapsible, collapsible_if_long, paragraph
 
 #: Tables with more points are collapsed; figures show them better.
-_FEW_POINTS = 60
+_MAX_OPEN_ROWS = 60
 #: Columns that are hidden if they are 0 in every run.
 _HIDDEN_WHEN_ZERO = (*FAILURE_COLUMNS, "nb_jobs_killed", "nb_evictions", "work_lost")
 
@@ -38,9 +38,9 @@ def results_section(findings: Findings) -> Section:
     points = grid_points(findings, columns)
     axes = list(findings.axes)
     best = {column.name: marks_of_best(points, column) for column in columns}
-    heads = [Heading(name.replace("_", " ")) for name in axes] or [Heading("")]
-    heads.append(Heading("n", "runs", is_number=True))
-    heads += [Heading(column.label, column.unit, is_number=True) for column in columns]
+    headings = [Heading(name.replace("_", " ")) for name in axes] or [Heading("")]
+    headings.append(Heading("n", "runs", is_number=True))
+    headings += [Heading(column.label, column.unit, is_number=True) for column in columns]
     rows: list[list[Cell | Any]] = []
     for number, point in enumerate(points):
         cells: list[Any] = [Cell(point.labels[name], kind="label") for name in axes] or ["all runs"]
@@ -48,7 +48,7 @@ def results_section(findings: Findings) -> Section:
         cells += [mean_cell(point.samples.get(column.name), column, best[column.name][number]) for column in columns]
         rows.append(cells)
     means = collapsible_if_long(
-        f"All {len(rows):,} points of the grid", html_table(heads, rows), count=len(rows), few=_FEW_POINTS
+        f"All {len(rows):,} points of the grid", html_table(headings, rows), count=len(rows), few=_MAX_OPEN_ROWS
     )
     legend = f"{_legend(points, columns)} {remark_on_windows(findings, points)}".strip()
     return Section("results", "Results", join((means, paragraph(legend, class_="note"))))
@@ -67,9 +67,9 @@ def runs_section(findings: Findings) -> Section:
     """Return the table of all runs, collapsed."""
     frame, axes = findings.frame, list(findings.axes)
     columns = [column_of(name) for name in MAIN_COLUMNS if name in frame]
-    heads = [Heading("run")] + [Heading(name.replace("_", " ")) for name in axes]
-    heads += [Heading("seed", is_number=True), Heading("repeat", is_number=True), Heading("state")]
-    heads += [Heading(column.label, column.unit, is_number=True) for column in columns] + [Heading("digest")]
+    headings = [Heading("run")] + [Heading(name.replace("_", " ")) for name in axes]
+    headings += [Heading("seed", is_number=True), Heading("repeat", is_number=True), Heading("state")]
+    headings += [Heading(column.label, column.unit, is_number=True) for column in columns] + [Heading("digest")]
     rows = []
     for record in frame.to_dict("records"):
         cells: list[Any] = [Cell(record["run"], kind="label"), *(Cell(record[name], kind="label") for name in axes)]
@@ -80,7 +80,7 @@ def runs_section(findings: Findings) -> Section:
         rows.append(cells)
     remark = _remark_on_duplicates(findings)
     content = join(
-        (paragraph(remark) if remark else None, collapsible(f"All {len(rows):,} runs", html_table(heads, rows)))
+        (paragraph(remark) if remark else None, collapsible(f"All {len(rows):,} runs", html_table(headings, rows)))
     )
     return Section("runs", "Every run", content)
 
@@ -90,7 +90,10 @@ def _legend(points: Sequence[GridPoint], columns: Sequence[MetricColumn]) -> str
         "Means over n runs ± half the 95 % confidence interval (Student's t). One run has no interval.",
         f"{BEST} {meaning_of_best(points)}, {TIED} no clear difference to it: 0 is in the interval of the difference.",
     ]
-    sentences += [f"{one.sign} {one.meaning}." for one in not_comparable(comparability_of_points(points))]
+    sentences += [
+        f"{comparability.sign} {comparability.meaning}."
+        for comparability in not_comparable(comparability_of_points(points))
+    ]
     if have_different_seeds(points):
         sentences.append(DIFFERENT_SEEDS)
     if any(point.duplicates for point in points):
@@ -105,11 +108,11 @@ def _legend(points: Sequence[GridPoint], columns: Sequence[MetricColumn]) -> str
 def _remark_on_duplicates(findings: Findings) -> str:
     """Return a remark on whether repeats were byte-identical, as they are in deterministic runs."""
     frame = findings.frame[findings.frame["state"] == "done"]
-    again = frame.groupby([*findings.axes, "seed"], sort=False)["digest"]
-    several = again.nunique()[again.size() > 1]
-    if several.empty:
+    digests = frame.groupby([*findings.axes, "seed"], sort=False)["digest"]
+    repeated = digests.nunique()[digests.size() > 1]
+    if repeated.empty:
         return ""
-    differing = int((several > 1).sum())
+    differing = int((repeated > 1).sum())
     if not differing:
-        return f"Repeats are byte-identical: each of the {len(several):,} repeated points has one digest."
-    return f"{differing:,} of the {len(several):,} repeated points have more than one digest."
+        return f"Repeats are byte-identical: each of the {len(repeated):,} repeated points has one digest."
+    return f"{differing:,} of the {len(repeated):,} repeated points have more than one digest."

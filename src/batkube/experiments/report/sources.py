@@ -19,11 +19,11 @@ from batkube.outputs.report.run_details import inputs_table, programs_table
 
 def sources_section(findings: Findings) -> Section:
     """Return what was run, in enough detail to repeat it."""
-    described = findings.description
+    description = findings.description
     programs = _programs(findings)
-    inputs = [(str(path), str(digest)) for path, digest in (described.get("inputs") or {}).items()]
+    inputs = [(str(path), str(digest)) for path, digest in (description.get("inputs") or {}).items()]
     parts = [definition_list(_experiment_facts(findings))]
-    command = described.get("command") or []
+    command = description.get("command") or []
     if command:
         line = command if isinstance(command, str) else shlex.join(str(word) for word in command)
         parts += [element("h3", "To repeat it"), verbatim(line)]
@@ -32,7 +32,7 @@ def sources_section(findings: Findings) -> Section:
         parts += [element("h3", "Programs"), programs_table(programs)]
     if inputs:
         parts += [element("h3", "Input files"), inputs_table(inputs)]
-    base = described.get("base")
+    base = description.get("base")
     if base:
         text = json.dumps(base, indent=2, ensure_ascii=False)
         parts.append(collapsible("The scenario that all runs have in common", verbatim(text)))
@@ -44,7 +44,7 @@ def sources_section(findings: Findings) -> Section:
 
 def method_section(findings: Findings) -> Section:
     """Return how the numbers are computed."""
-    counted = len(without_duplicates(findings.frame[findings.frame["state"] == "done"], list(findings.axes)))
+    run_count = len(without_duplicates(findings.frame[findings.frame["state"] == "done"], list(findings.axes)))
     parts = [
         paragraph(" ".join(column_explanations(column.name for column in columns_with_numbers(findings)))),
         paragraph(
@@ -56,8 +56,8 @@ def method_section(findings: Findings) -> Section:
         ),
         paragraph(
             "A run that is byte-identical to another of its row is not another observation, whatever its seed: "
-            f"{counted:,} of {len(findings.runs):,} runs count. Measured real times differ between identical runs, so "
-            "for them every run counts."
+            f"{run_count:,} of {len(findings.runs):,} runs count. Measured real times differ between identical runs, "
+            "so for them every run counts."
         ),
         paragraph(
             "Runs of one seed had the same workload and the same random numbers, so two rows are compared seed by "
@@ -76,17 +76,17 @@ def method_section(findings: Findings) -> Section:
 
 
 def _experiment_facts(findings: Findings) -> list[tuple[str, Any]]:
-    described = findings.description
-    seeds = [int(seed) for seed in described.get("seeds") or ()]
+    description = findings.description
+    seeds = [int(seed) for seed in description.get("seeds") or ()]
     digests = sorted(f"{run.get('run')}={run.get('digest')}" for run in findings.runs)
-    whole = hashlib.sha256("\n".join(digests).encode()).hexdigest()
-    facts: list[tuple[str, Any]] = [("Batkube", str(described.get("batkube", "")))]
-    facts.append(("experiment file", str(described.get("file", ""))))
+    digest = hashlib.sha256("\n".join(digests).encode()).hexdigest()
+    facts: list[tuple[str, Any]] = [("Batkube", str(description.get("batkube", "")))]
+    facts.append(("experiment file", str(description.get("file", ""))))
     facts += [(name.replace("_", " "), ", ".join(labels)) for name, labels in findings.axes.items()]
     if seeds:
         facts.append(("seeds", _ranges(seeds)))
-    facts.append(("repeats", str(described.get("repeats") or 1)))
-    facts.append(("digest of all runs", element("code", whole)))
+    facts.append(("repeats", str(description.get("repeats") or 1)))
+    facts.append(("digest of all runs", element("code", digest)))
     return facts
 
 
@@ -97,8 +97,8 @@ def _ranges(seeds: list[int]) -> str:
 
 def _programs(findings: Findings) -> list[dict[str, Any]]:
     """Return the different programs of all runs, each once."""
-    different: dict[str, dict[str, Any]] = {}
+    programs: dict[str, dict[str, Any]] = {}
     for run in findings.runs:
         for program in run.get("programs") or ():
-            different.setdefault(f"{program.get('name')} {program.get('sha256')}", program)
-    return list(different.values())
+            programs.setdefault(f"{program.get('name')} {program.get('sha256')}", program)
+    return list(programs.values())

@@ -34,7 +34,7 @@ def _overlap_text(findings: Findings, point: GridPoint) -> str:
         windows = [frozenset(findings.results(run).jobs["job_id"]) for run, trace in traces.items() if trace]
     except InputError:
         return ""  # a run's folder was removed
-    shares = [len(one & other) / min(len(one), len(other)) for one, other in combinations(windows, 2)]
+    shares = [len(first & second) / min(len(first), len(second)) for first, second in combinations(windows, 2)]
     overlapping = sum(share > 0 for share in shares)
     if not overlapping:
         return ""
@@ -46,5 +46,5 @@ def _overlap_text(findings: Findings, point: GridPoint) -> str:
 def _trace_of(findings: Findings, run: str) -> str:
     """Return the trace that a run's workload is a window of; empty if it is not a window."""
     scenario = read_manifest(findings.run_folder(run)).get("scenario") or {}
-    recipes = [one for one in scenario.get("workload") or () if isinstance(one, dict) and "window" in one]
+    recipes = [recipe for recipe in scenario.get("workload") or () if isinstance(recipe, dict) and "window" in recipe]
     return str(recipes[0].get("resample") or "") if len(recipes) == 1 else ""

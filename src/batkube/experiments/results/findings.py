@@ -82,7 +82,7 @@ class Findings:
         import pandas as pd
 
         table = read_table(self.folder / name)
-        table.require((RUN,), "give the --out of `batkube experiment`")
+        table.require((RUN,), "use the --out of `batkube experiment`")
         texts = (RUN, STATE, *self.axes)
         return pd.DataFrame(
             {column: table.text(column) if column in texts else table.numbers(column) for column in table.columns}

@@ -62,7 +62,7 @@ def read_description(folder: Path) -> dict[str, Any]:
         content = json.loads(path.read_bytes())
     except OSError:
         problem = "is not the folder of an experiment"
-        raise InputError(folder, problem=problem, remedy="give the --out of `batkube experiment`") from None
+        raise InputError(folder, problem=problem, remedy="use the --out of `batkube experiment`") from None
     except ValueError as error:
         raise InputError(path, problem=f"cannot be read as JSON: {error}") from error
     if not isinstance(content, dict):
@@ -72,8 +72,8 @@ def read_description(folder: Path) -> dict[str, Any]:
 
 def label_as_number(label: str) -> float | None:
     """Return a label as a number, a duration in seconds; None for any other text."""
-    for read in (int, float, lambda text: as_float_s(duration(text))):
+    for parse in (int, float, lambda text: as_float_s(duration(text))):
         with contextlib.suppress(ValueError):
-            number = read(label)
+            number = parse(label)
             return number if math.isfinite(number) else None
     return None

@@ -50,17 +50,13 @@ def write_tables(
     plan: Plan, folder: ExperimentFolder, command: Sequence[str], codes: Sequence[str], *, parquet: bool = True
 ) -> None:
     """Write all tables, of the finished runs; `codes` are the digests of the code that executed them."""
-    measured = [
-        (run, ended, _run_numbers(folder.run_folder(run.name), ended)) for run, ended in _finished_runs(plan, folder)
-    ]
+    measured = [(run, end, _run_numbers(folder.run_folder(run.name), end)) for run, end in _finished_runs(plan, folder)]
     header = _header([axis.name for axis in plan.experiment.axes], [row for _, _, row in measured])
-    _write_csv(
-        folder.path / RESULTS_FILE, header, (_result_row(run, ended, row, header) for run, ended, row in measured)
-    )
+    _write_csv(folder.path / RESULTS_FILE, header, (_result_row(run, end, row, header) for run, end, row in measured))
     _write_csv(
         folder.path / TIMINGS_FILE,
         (RUN, *TIMING_COLUMNS),
-        ([run.name, *_timings(ended, row)] for run, ended, row in measured),
+        ([run.name, *_timings(end, row)] for run, end, row in measured),
     )
     write_description(plan, folder, command, codes)
     if parquet:
@@ -70,7 +66,7 @@ def write_tables(
 def write_description(plan: Plan, folder: ExperimentFolder, command: Sequence[str], codes: Sequence[str]) -> None:
     """Write experiment.json: the experiment, and the state of each finished run."""
     experiment = plan.experiment
-    beside = experiment.source.parent
+    folder_path = experiment.source.parent
     content = {
         VERSION_KEY: __version__,
         "code": codes,
@@ -83,7 +79,7 @@ def write_description(plan: Plan, folder: ExperimentFolder, command: Sequence[st
         "seeds": experiment.seeds,
         "repeats": experiment.repeats,
         "figures": experiment.figures,
-        "inputs": {os.path.relpath(path, beside): digest for path, digest in plan.inputs.items()},
+        "inputs": {os.path.relpath(path, folder_path): digest for path, digest in plan.inputs.items()},
         "total": len(plan.runs),
         "runs": [
             {
@@ -91,12 +87,12 @@ def write_description(plan: Plan, folder: ExperimentFolder, command: Sequence[st
                 "axes": run.point.labels,
                 "seed": run.point.seed,
                 "repeat": run.point.repeat,
-                "state": ended.state.value,
-                "digest": ended.digest,
-                "programs": ended.programs,
-                "failure": ended.failure,
+                "state": end.state.value,
+                "digest": end.digest,
+                "programs": end.programs,
+                "failure": end.failure,
             }
-            for run, ended in _finished_runs(plan, folder)
+            for run, end in _finished_runs(plan, folder)
         ],
     }
     with replace_on_success(folder.path / DESCRIPTION_FILE) as partial:
@@ -105,7 +101,7 @@ def write_description(plan: Plan, folder: ExperimentFolder, command: Sequence[st
 
 def _finished_runs(plan: Plan, folder: ExperimentFolder) -> list[tuple[PlannedRun, FinishedRun]]:
     """Return the finished runs, in the order of the grid."""
-    return [(run, ended) for run in plan.runs if (ended := folder.finished_run(run.name)) is not None]
+    return [(run, end) for run in plan.runs if (end := folder.finished_run(run.name)) is not None]
 
 
 def _header(axes: Sequence[str], measured: Iterable[Mapping[str, str]]) -> list[str]:
@@ -115,9 +111,9 @@ def _header(axes: Sequence[str], measured: Iterable[Mapping[str, str]]) -> list[
     return list(dict.fromkeys([*fixed, *more, OVERALLOCATIONS]))
 
 
-def _run_numbers(run_folder: Path, ended: FinishedRun) -> dict[str, str]:
+def _run_numbers(run_folder: Path, end: FinishedRun) -> dict[str, str]:
     """Return a run's numbers by column; none for a failed run, whose numbers would be incomplete."""
-    if ended.state is RunState.FAILED:
+    if end.state is RunState.FAILED:
         return {}
     try:
         with (run_folder / "schedule.csv").open(encoding="utf-8", newline="") as file:
@@ -140,7 +136,7 @@ def _is_overallocation(note: dict[str, Any]) -> bool:
     return note["severity"] == "violation" and "without room" in note["message"]
 
 
-def _result_row(run: PlannedRun, ended: FinishedRun, measured: dict[str, str], header: Sequence[str]) -> list[str]:
+def _result_row(run: PlannedRun, end: FinishedRun, measured: dict[str, str], header: Sequence[str]) -> list[str]:
     point = run.point
     row = {
         **measured,
@@ -148,13 +144,13 @@ def _result_row(run: PlannedRun, ended: FinishedRun, measured: dict[str, str], h
         **point.labels,
         SEED: str(point.seed),
         REPEAT: str(point.repeat),
-        STATE: ended.state.value,
+        STATE: end.state.value,
     }
     return [row.get(name, "") for name in header]
 
 
-def _timings(ended: FinishedRun, measured: dict[str, str]) -> list[object]:
-    real = ended.real
+def _timings(end: FinishedRun, measured: dict[str, str]) -> list[object]:
+    real = end.real
     if real is None:
         return [""] * len(TIMING_COLUMNS)
     scheduler_cpu_s = sum(program["cpu_s"] for program in real["programs"])

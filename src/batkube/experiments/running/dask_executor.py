@@ -195,8 +195,8 @@ def _describe_lost_workers(error: Any) -> str:  # noqa: ANN401 - Dask's KilledWo
     """Describe workers that died during a run, as far as known."""
     attempts = int(getattr(error, "allowed_failures", 0)) + 1
     last = getattr(getattr(error, "last_worker", None), "address", "")
-    where = f", the last one at {last}" if last else ""
-    return f"{attempts} workers of the cluster died during the run{where}; see their logs: out of memory?"
+    place_text = f", the last one at {last}" if last else ""
+    return f"{attempts} workers of the cluster died during the run{place_text}; see their logs: out of memory?"
 
 
 def _import_dask() -> None:

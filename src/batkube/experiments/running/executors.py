@@ -1,4 +1,4 @@
-"""Executors of an experiment's runs: local processes, a Dask cluster, or an executor of Python's."""
+"""Executors of an experiment's runs: local processes, a Dask cluster, or one of Python's executors."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class ExperimentFolder:
         """Check `path`. Raises InputError if it exists and is not the folder of an experiment."""
         self.path = path
         #: Cache of finished runs.
-        self._ended: dict[str, FinishedRun] = {}
+        self._finished: dict[str, FinishedRun] = {}
         if path.exists() and not path.is_dir():
             raise InputError(path, problem="is a file, not a folder", remedy="choose another --out")
         if not path.exists():
@@ -89,7 +89,7 @@ class ExperimentFolder:
 
     @property
     def _is_new(self) -> bool:
-        """Whether the folder holds nothing that is written after the lock file and the folder of runs."""
+        """Whether the folder contains nothing that is written after the lock file and the folder of runs."""
         runs = self.path / "runs"
         return {entry.name for entry in self.path.iterdir()} <= {_LOCK, runs.name} and not any(self._runs)
 
@@ -129,21 +129,21 @@ class ExperimentFolder:
 
     def finished_run(self, name: str) -> FinishedRun | None:
         """Return the state of a finished run; None if it is not finished."""
-        if name not in self._ended:
-            end = self._read_finished_run(name)
-            if end is None:
+        if name not in self._finished:
+            run = self._read_finished_run(name)
+            if run is None:
                 return None
-            self._ended[name] = end
-        return self._ended[name]
+            self._finished[name] = run
+        return self._finished[name]
 
     def _read_finished_run(self, name: str) -> FinishedRun | None:
         manifest = read_manifest(self.run_folder(name))
         if not manifest:
             return None
-        completed = manifest.get("result") == "completed"
+        is_completed = manifest.get("result") == "completed"
         return FinishedRun(
-            RunState.DONE if completed else RunState.FAILED,
-            None if completed else str(manifest.get("failure") or "failed"),
+            RunState.DONE if is_completed else RunState.FAILED,
+            None if is_completed else str(manifest.get("failure") or "failed"),
             manifest.get("digest"),
             manifest.get("programs", ()),
             manifest.get("real"),
@@ -155,14 +155,14 @@ class ExperimentFolder:
             folder = self.run_folder(name)
             damage = _describe_damage(folder) if os.path.lexists(folder) else ""
             if damage:
-                self._ended.pop(name, None)
+                self._finished.pop(name, None)
                 yield f"damaged: {folder}: {damage}; it is kept as {self._move_aside(folder)}, and run again"
 
     def _move_aside(self, folder: Path) -> Path:
         aside = self.path / "set-aside"
         aside.mkdir(exist_ok=True)
-        places = (aside / f"{folder.name}{'' if n == 1 else f'-{n}'}" for n in count(1))
-        return folder.rename(next(place for place in places if not os.path.lexists(place)))
+        candidates = (aside / f"{folder.name}{'' if n == 1 else f'-{n}'}" for n in count(1))
+        return folder.rename(next(path for path in candidates if not os.path.lexists(path)))
 
     def record_failure(self, name: str, message: str) -> None:
         """Record the reason of a failed run, unless the run left a folder, whose manifest has it."""
@@ -187,7 +187,7 @@ class ExperimentFolder:
         self.remove_runs(folder.name for folder in self._runs if read_manifest(folder))
 
     def remove_runs(self, names: Iterable[str]) -> None:
-        """Remove runs, so that they are repeated. Raises InputError, and removes none, if one holds other files."""
+        """Remove runs, so that they are repeated. Raises InputError, and removes none, if one contains other files."""
         folders = [self.run_folder(name) for name in names]
         for path in (self.path, self.path / "runs", *folders):
             check_not_link(path)
@@ -195,7 +195,7 @@ class ExperimentFolder:
         for folder, listing in listings.items():
             check_only_run_files(folder, listing)
         for folder, listing in listings.items():
-            self._ended.pop(folder.name, None)
+            self._finished.pop(folder.name, None)
             listing.remove(folder)
 
 

@@ -1,7 +1,7 @@
 """Orchestrates an experiment: submits the unfinished runs to an executor, and records their ends.
 
-The `RunExecutor` may be our own processes, a cluster or an executor of Python's. A run returns only a failure message,
-if any; its results are in its folder.
+The `RunExecutor` may be our own processes, a cluster, or one of Python's executors. A run returns only a failure
+message, if any; its results are in its folder.
 
 Ctrl-C may interrupt between any two steps. The end of a run is therefore recorded by idempotent steps, and its entry in
 the queue is removed last: if it were lost, the orchestrator would wait for it forever.
@@ -37,13 +37,13 @@ class Progress:
     done: int
     failed: int
     #: Number of them that were finished before the start.
-    already_ended: int
+    finished_before: int
     running: tuple[str, ...] = ()
     #: True after Ctrl-C: no more runs are started.
     stopping: bool = False
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Number of unfinished runs."""
         return self.total - self.done - self.failed
 
@@ -69,7 +69,7 @@ class ExperimentOrchestrator:
         states = {run.name: folder.finished_run(run.name) for run in runs}
         self._pending = [run for run in runs if states[run.name] is None]
         self._total = len(runs)
-        self._already_ended = len(runs) - len(self._pending)
+        self._finished_before = len(runs) - len(self._pending)
         ends = {name: ended.state for name, ended in states.items() if ended is not None}
         self._done = {name for name, state in ends.items() if state is RunState.DONE}
         self._failed = ends.keys() - self._done
@@ -150,4 +150,4 @@ class ExperimentOrchestrator:
         first_futures = itertools.islice(self._futures.items(), _MAX_CHECKED_RUNS)
         running = tuple(name for name, future in first_futures if future.running())
         done, failed = len(self._done), len(self._failed)
-        self._on_progress(Progress(self._total, done, failed, self._already_ended, running, self._stopping))
+        self._on_progress(Progress(self._total, done, failed, self._finished_before, running, self._stopping))

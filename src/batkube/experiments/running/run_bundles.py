@@ -90,19 +90,19 @@ def _program_files(request: RunRequest) -> Iterator[Path]:
 def run_bundle(bundle: RunBundle, contents: Sequence[bytes], folder: Path) -> BundleResult:
     """Unpack a bundle into a new `folder`, execute its run there, remove the folder, and return the result.
 
-    This changes the current folder of the process, which must not do anything else meanwhile.
+    This changes the current folder of the process, which must do nothing else meanwhile.
     """
     root = Path(os.path.realpath(folder))
     try:
         _unpack(bundle, contents, root)
         os.chdir(_path_below(root, bundle.working_directory))
 
-        request, places = bundle.request, {str(file): str(_path_below(root, file)) for file in bundle.files}
+        request, new_paths = bundle.request, {str(file): str(_path_below(root, file)) for file in bundle.files}
         relocated = replace(
             request,
-            scenario=make_scenario(relocate(request.scenario.describe(), places), MANIFEST),
+            scenario=make_scenario(relocate(request.scenario.describe(), new_paths), MANIFEST),
             folder=_path_below(root, request.folder),
-            programs={name: Path(places.get(str(path), path)) for name, path in request.programs.items()},
+            programs={name: Path(new_paths.get(str(path), path)) for name, path in request.programs.items()},
         )
         failure = execute_request(relocated)
         return _collect_result(failure, relocated.folder, root)
@@ -120,10 +120,10 @@ def _unpack(bundle: RunBundle, contents: Sequence[bytes], root: Path) -> None:
     for folder in (bundle.working_directory, bundle.request.folder.parent):
         _path_below(root, folder).mkdir(parents=True, exist_ok=True)
     for (file, mode), content in zip(bundle.files.items(), contents, strict=True):
-        place = _path_below(root, file)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content)
-        place.chmod(mode)
+        path = _path_below(root, file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        path.chmod(mode)
 
 
 def _collect_result(failure: str | None, folder: Path, root: Path) -> BundleResult:
@@ -149,7 +149,7 @@ def unpack_result(result: BundleResult, folder: Path) -> None:
             output.protect_completed_run()
         for name, content in result.files.items():
             top, _, rest = name.partition("/")
-            place = output.file(top) / rest
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
+            path = output.file(top) / rest
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
         output.seal(msgspec.json.decode(result.manifest))

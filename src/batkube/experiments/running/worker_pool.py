@@ -2,7 +2,7 @@
 
 Each worker is a process that executes many calls, so that imports are paid once. In contrast to ProcessPoolExecutor, a
 crash of a worker fails only its current call, with the last lines it printed, and the worker is replaced. Workers are
-new programs and not forks, so that the threads and the `__main__` of the parent do not matter. They have a session of
+new processes and not forks, so that the parent's threads and `__main__` do not affect them. They have a session of
 their own: Ctrl-C reaches the experiment, which decides what happens to its runs.
 
 Calls are queued by Python's ThreadPoolExecutor, of which each thread waits for one process.
@@ -123,15 +123,15 @@ class WorkerProcess:
             return self._connection
 
     def _start(self) -> None:
-        self._connection, theirs = Pipe()
+        self._connection, child_connection = Pipe()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
-        with theirs:
+        with child_connection:
             self._process = subprocess.Popen(
-                [sys.executable, "-u", "-c", _WORKER_CODE.format(path=sys.path, descriptor=theirs.fileno())],
+                [sys.executable, "-u", "-c", _WORKER_CODE.format(path=sys.path, descriptor=child_connection.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=subprocess.STDOUT,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[child_connection.fileno()],
                 start_new_session=True,
             )
 

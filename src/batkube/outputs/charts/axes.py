@@ -15,12 +15,12 @@ from batkube.outputs.pages.markup import displayable
 #: Axes at least this long use minutes, hours or days.
 _MINUTES_FROM_S = 180
 _UNIT_S = {"µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-#: Ticks of a logarithmic time axis that spans more than two of them: a factor of five to ten apart.
+#: Ticks of a logarithmic time axis that contains more than two of them.
 _ROUND_TIMES_S = (
     *(10.0**power for power in range(-9, 2)),
     *(60.0, 600.0, 3600.0, 18000.0, 86400.0, 864000.0, 8640000.0, 86400000.0),
 )
-#: Ticks stand at the data points if there are at most so many, each at least this share of the axis apart.
+#: Ticks are at the data points if there are at most so many, at least this share of the axis apart.
 _MAX_PREFERRED_TICKS, _MIN_TICK_SPACING = 9, 0.07
 
 
@@ -30,30 +30,30 @@ def format_axis(
     unit: str,
     *,
     is_log: bool = False,
-    most_ticks: int = 7,
-    preferred: Sequence[float] = (),
+    max_ticks: int = 7,
+    preferred_ticks: Sequence[float] = (),
     is_whole: bool = False,
-    reach: tuple[float, float] | None = None,
+    shared_limits: tuple[float, float] | None = None,
 ) -> str:
     """Set the label (with unit) and the ticks of an axis whose limits are set, and return the unit of the ticks.
 
-    Ticks stand at the `preferred` places if these are few and far enough apart, and at whole numbers if `is_whole`.
-    The unit of a time axis follows from its limits, or from `reach` if neighbouring axes share their limits.
+    Ticks are at `preferred_ticks` if these are few and far enough apart, and at whole numbers if `is_whole`.
+    The unit of a time axis follows from its limits, or from `shared_limits` if neighbouring axes share their limits.
     """
     low, high = sorted(axis.get_view_interval())
     if is_log:
-        _format_log_axis(axis, low, high, unit, most_ticks)
+        _format_log_axis(axis, low, high, unit, max_ticks)
         axis.set_label_text(single_line(label) if unit in ("", "s") else f"{single_line(label)} ({unit})")
         return unit
-    unit = _time_unit(*(reach or (low, high))) if unit == "s" else unit
+    unit = _time_unit(*(shared_limits or (low, high))) if unit == "s" else unit
     unit_s = _UNIT_S.get(unit, 1.0)
-    places = sorted(dict.fromkeys(preferred))
-    if 1 < len(places) <= _MAX_PREFERRED_TICKS and _are_spaced(places, (high - low) * _MIN_TICK_SPACING):
-        axis.set_major_locator(FixedLocator(places))
+    positions = sorted(dict.fromkeys(preferred_ticks))
+    if 1 < len(positions) <= _MAX_PREFERRED_TICKS and _are_spaced(positions, (high - low) * _MIN_TICK_SPACING):
+        axis.set_major_locator(FixedLocator(positions))
     elif unit in ("min", "h", "d") and unit == _time_unit(low, high):
-        axis.set_major_locator(FixedLocator(list(time_axis(low, high, most_ticks=most_ticks + 1).ticks_s)))
+        axis.set_major_locator(FixedLocator(list(time_axis(low, high, max_ticks=max_ticks + 1).ticks_s)))
     else:
-        regular = MaxNLocator(nbins=most_ticks, steps=[1, 2, 2.5, 5, 10], integer=is_whole)
+        regular = MaxNLocator(nbins=max_ticks, steps=[1, 2, 2.5, 5, 10], integer=is_whole)
         axis.set_major_locator(
             FixedLocator([tick * unit_s for tick in regular.tick_values(low / unit_s, high / unit_s)])
         )
@@ -67,14 +67,14 @@ def unit_factor(unit: str) -> float:
     return _UNIT_S.get(unit, 1.0)
 
 
-def single_line(text: str, most: int = 48) -> str:
-    """Return a user's text on one line, cut to `most` characters, for a figure."""
-    return shorten(displayable(" ".join(text.split())), most)
+def single_line(text: str, max_length: int = 48) -> str:
+    """Return a user's text on one line, cut to `max_length` characters, for a figure."""
+    return shorten(displayable(" ".join(text.split())), max_length)
 
 
-def shorten(name: str, most: int = 20) -> str:
-    """Return a name cut to `most` characters."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+def shorten(name: str, max_length: int = 20) -> str:
+    """Return a name cut to `max_length` characters."""
+    return name if len(name) <= max_length else f"{name[: max_length - 1]}…"
 
 
 def _time_unit(low: float, high: float) -> str:
@@ -83,18 +83,18 @@ def _time_unit(low: float, high: float) -> str:
     return "ms" if max(abs(low), abs(high)) < 1 else "s"
 
 
-def _are_spaced(places: Sequence[float], least: float) -> bool:
-    return all(after - before >= least for before, after in pairwise(places))
+def _are_spaced(positions: Sequence[float], min_distance: float) -> bool:
+    return all(after - before >= min_distance for before, after in pairwise(positions))
 
 
-def _format_log_axis(axis: Axis, low: float, high: float, unit: str, most_ticks: int) -> None:
-    places = [place for place in _ROUND_TIMES_S if low <= place <= high] if unit == "s" else []
+def _format_log_axis(axis: Axis, low: float, high: float, unit: str, max_ticks: int) -> None:
+    positions = [position for position in _ROUND_TIMES_S if low <= position <= high] if unit == "s" else []
     decades = math.log10(high / low) if low > 0 else 3.0
-    if len(places) > 2:
-        axis.set_major_locator(FixedLocator(places[:: math.ceil(len(places) / most_ticks)]))
+    if len(positions) > 2:
+        axis.set_major_locator(FixedLocator(positions[:: math.ceil(len(positions) / max_ticks)]))
     else:
-        subs = (1.0,) if decades * 3 > most_ticks else (1.0, 2.0, 5.0)
-        axis.set_major_locator(LogLocator(subs=subs, numticks=most_ticks))
+        subs = (1.0,) if decades * 3 > max_ticks else (1.0, 2.0, 5.0)
+        axis.set_major_locator(LogLocator(subs=subs, numticks=max_ticks))
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
     axis.set_major_formatter(
@@ -103,7 +103,7 @@ def _format_log_axis(axis: Axis, low: float, high: float, unit: str, most_ticks:
 
 
 def _format_time(value: float) -> str:
-    """Return a time in the largest unit that divides it; an axis may reach from nanoseconds to years."""
+    """Return a time in the largest unit that divides it; axes may span nanoseconds to years."""
     for unit, unit_s in reversed(_UNIT_S.items()):
         if value >= unit_s * 0.9995 and (unit_s <= 1 or value % unit_s == 0):
             return f"{_format_number(value / unit_s)} {unit}"

@@ -1,34 +1,32 @@
 """Render a matplotlib figure as a file, or as inline SVG of an HTML page.
 
-An inline drawing keeps its text as text, so that it can be selected, searched and read aloud. It has a title and a
+The text of an inline drawing stays text, so that it can be selected, searched and read aloud. It has a title and a
 description, uses the page's colours, and prefixes its ids, which must be unique in the page. Metadata is removed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 import shutil
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from batkube.kernel.errors import InputError
 from batkube.outputs.pages.colours import LIGHT
+from batkube.outputs.pages.latex import escape
 from batkube.outputs.pages.markup import Markup, element, trusted
 
 if TYPE_CHECKING:
+    from matplotlib.backend_bases import GraphicsContextBase
     from matplotlib.figure import Figure
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.text import Text
 
 _PNG_DPI = 200
 #: Figures are laid out with DejaVu Sans; fonts of the same widths come first.
 _FONTS = "'DejaVu Sans', Verdana, 'Bitstream Vera Sans', 'Segoe UI', Arial, sans-serif"
-
-#: Characters that LaTeX cannot typeset without further packages, as commands that it can.
-_TEX_SYMBOLS = {
-    "✗": r"\ensuremath{\dagger}",
-    "τ": r"\ensuremath{\tau}",
-    "−": r"\ensuremath{-}",
-    "≈": r"\ensuremath{\approx}",
-}
 
 _METADATA = re.compile(r"<metadata>.*?</metadata>\s*", re.DOTALL)
 _NAMESPACES = re.compile(r'\s+xmlns(?::\w+)?="[^"]*"')
@@ -68,24 +66,52 @@ def _render_pgf(figure: Figure) -> bytes:
     if program is None:
         remedy = "install LaTeX (Debian: texlive-latex-recommended, texlive-pictures), or choose pdf"
         raise InputError("pgf", problem="needs LaTeX to measure its text, and none is installed", remedy=remedy)
-    declared = "".join(
-        rf"\DeclareUnicodeCharacter{{{ord(symbol):04X}}}{{{tex}}}" for symbol, tex in _TEX_SYMBOLS.items()
-    )
-    preamble = declared if program == "pdflatex" else ""
-    matplotlib.rcParams.update({"pgf.texsystem": program, "pgf.rcfonts": False, "pgf.preamble": preamble})
+    matplotlib.rcParams.update({"pgf.texsystem": program, "pgf.rcfonts": False})
     buffer = io.BytesIO()
     try:
-        figure.savefig(buffer, format="pgf")
+        with escaped_pgf_text():
+            figure.savefig(buffer, format="pgf")
     except (RuntimeError, ValueError) as error:
-        lines = str(error).strip().splitlines() or ["no reason given"]
+        lines = str(error).strip().splitlines() or ["unknown error"]
         problem = f"{program} cannot typeset the text of a figure: {lines[0]}"
         raise InputError("pgf", problem=problem, remedy="install texlive-pictures, or choose pdf") from error
     # matplotlib begins the file with comments that name a version and this machine's folders.
     drawing = buffer.getvalue().decode()
-    # matplotlib: backends/backend_pgf.py, _get_preamble loads `underscore`, which makes `_` a letter; so does this.
-    letters = r"\begingroup\catcode`\_=\active\def_{\textunderscore{}}%"
-    drawing = f"{letters}\n{drawing[drawing.index(chr(92) + 'begingroup') :].rstrip()}\\endgroup\n"
-    return "".join(_TEX_SYMBOLS.get(character, character) for character in drawing).encode()
+    return f"{drawing[drawing.index(chr(92) + 'begingroup') :].rstrip()}\n".encode()
+
+
+@contextlib.contextmanager
+def escaped_pgf_text() -> Iterator[None]:
+    r"""Let matplotlib escape text in PGF, which it passes to LaTeX as it is: a name could be `\input{…}`."""
+    from matplotlib.backends import backend_pgf
+
+    original = backend_pgf.RendererPgf
+
+    class EscapingRenderer(original):  # type: ignore[misc, valid-type]
+        def draw_text(
+            self,
+            gc: GraphicsContextBase,
+            x: float,
+            y: float,
+            s: str,
+            prop: FontProperties,
+            angle: float,
+            ismath: bool = False,
+            mtext: Text | None = None,
+        ) -> None:
+            super().draw_text(gc, x, y, escape(s), prop, angle, ismath, mtext)
+
+        def get_text_width_height_descent(
+            self, s: str, prop: FontProperties, ismath: bool
+        ) -> tuple[float, float, float]:
+            size: tuple[float, float, float] = super().get_text_width_height_descent(escape(s), prop, ismath)
+            return size
+
+    backend_pgf.RendererPgf = EscapingRenderer  # type: ignore[misc]
+    try:
+        yield
+    finally:
+        backend_pgf.RendererPgf = original  # type: ignore[misc]
 
 
 def inline_svg(svg: str, *, prefix: str, title: str, description: str = "", recolour: bool = True) -> Markup:
@@ -97,15 +123,15 @@ def inline_svg(svg: str, *, prefix: str, title: str, description: str = "", reco
     drawing = _METADATA.sub("", drawing).replace("xlink:href", "href")
     opening, _, rest = drawing.partition(">")
 
-    def adapted(tag: re.Match[str]) -> str:
-        named = _NAMES.sub(rf"\g<1>{prefix}-", tag[0])
+    def adapt_tag(tag: re.Match[str]) -> str:
+        prefixed = _NAMES.sub(rf"\g<1>{prefix}-", tag[0])
         if not recolour:
-            return named
-        coloured = _COLOUR.sub(lambda match: f"var(--{_COLOURS[match[0].lower()]}, {match[0]})", named)
+            return prefixed
+        coloured = _COLOUR.sub(lambda match: f"var(--{_COLOURS[match[0].lower()]}, {match[0]})", prefixed)
         return coloured.replace("'DejaVu Sans'", _FONTS)
 
-    # Only in tags: the text of a label may be `#222222`.
-    rest = _TAG.sub(adapted, rest)
+    # Only tags are adapted: the text of a label may be `#222222`.
+    rest = _TAG.sub(adapt_tag, rest)
     captions = element("title", title, id=f"{prefix}-title")
     names = f"{prefix}-title"
     if description:

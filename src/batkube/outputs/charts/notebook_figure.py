@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from batkube.outputs.charts.style import house_style
 
-#: Notebooks show images pixel by pixel; at this resolution a figure fits the column.
+#: Notebooks do not scale images; at this resolution, a figure fits the column.
 _DPI = 80
 
 

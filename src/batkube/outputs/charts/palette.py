@@ -64,8 +64,8 @@ FAILURE_HATCHES = frozenset(entry.hatch for entry in STATES.values() if entry.is
 
 
 def lightness(fill: str) -> float:
-    """Return how light a colour is in grey, from 0 to 1 (the luma of ITU-R BT.709)."""
-    red, green, blue = (int(fill[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    """Return the lightness of a colour in grey, from 0 to 1 (the luma of ITU-R BT.709)."""
+    red, green, blue = (int(fill[index : index + 2], 16) / 255 for index in (1, 3, 5))
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -83,7 +83,7 @@ def colour_jobs(jobs: pd.DataFrame, by: str, *, for_print: bool = False) -> Colo
             legend.append(LegendEntry(OTHERS_FILL, "other", is_failure=True))
         fills = [STATES[state].fill if state in STATES else OTHERS_FILL for state in states]
         return Colouring(fills, legend, [STATES[state].hatch if state in STATES else "" for state in states])
-    return _colour_categories(jobs[by].tolist(), by, hatched=for_print)
+    return _colour_categories(jobs[by].tolist(), by, with_hatches=for_print)
 
 
 def _fill_of_id(job_id: str) -> str:
@@ -93,13 +93,13 @@ def _fill_of_id(job_id: str) -> str:
     return FILLS[index % len(FILLS)]
 
 
-def _colour_categories(categories: Sequence[str], kind: str, *, hatched: bool) -> Colouring:
-    """Give the categories with most jobs a colour each, in natural order of their names; the others share grey."""
+def _colour_categories(categories: Sequence[str], kind: str, *, with_hatches: bool) -> Colouring:
+    """Assign colours to the categories with most jobs, in natural order of their names; the others are grey."""
     counts: dict[str, int] = {}
     for category in categories:
         counts[category] = counts.get(category, 0) + 1
     largest = sorted(counts, key=lambda category: (-counts[category], category))[: len(FILLS)]
-    hatches = HATCHES if hatched else ("",) * len(FILLS)
+    hatches = HATCHES if with_hatches else ("",) * len(FILLS)
     others = LegendEntry(OTHERS_FILL, f"{len(counts) - len(largest)} other {kind}s")
     entries = {
         category: LegendEntry(fill, category or f"(no {kind})", hatch=hatch)
@@ -108,7 +108,7 @@ def _colour_categories(categories: Sequence[str], kind: str, *, hatched: bool) -
     entry_by_job = [entries.get(category, others) for category in categories]
     legend = [*entries.values(), others] if len(counts) > len(entries) else list(entries.values())
     fills, hatch_by_job = [entry.fill for entry in entry_by_job], [entry.hatch for entry in entry_by_job]
-    return Colouring(fills, legend, hatch_by_job if hatched else [])
+    return Colouring(fills, legend, hatch_by_job if with_hatches else [])
 
 
 def _natural_sort_key(text: str) -> list[tuple[int, int, str]]:

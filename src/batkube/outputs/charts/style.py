@@ -27,17 +27,18 @@ _STYLE = {
     "hatch.linewidth": 0.5,
     "svg.hashsalt": "batkube",
     "svg.fonttype": "path",
+    "text.parse_math": False,  # names may contain `$`
     "path.simplify": True,
 }
-#: In addition to the house style: text stays text, and `$` does not begin mathematics.
-_TEXT_AS_TEXT = {"svg.fonttype": "none", "pdf.fonttype": 42, "font.size": 9.0, "text.parse_math": False}
+#: In addition to the house style: text stays text.
+_TEXT_AS_TEXT = {"svg.fonttype": "none", "pdf.fonttype": 42, "font.size": 9.0}
 
 
 @contextmanager
 def house_style() -> Iterator[None]:
     """Apply the house style instead of the user's matplotlibrc; also needed while saving a figure."""
     with matplotlib.rc_context(), warnings.catch_warnings():
-        # Names may be in any script. A glyph that the font lacks is a box in a bitmap; in a page, other fonts have it.
+        # Names may be in any script. A missing glyph is a box in a bitmap; browsers use other fonts.
         warnings.filterwarnings("ignore", message="Glyph .* missing from (current )?font")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)  # type: ignore[arg-type]

@@ -23,14 +23,14 @@ class TimeAxis:
     labels: tuple[str, ...]
 
 
-def time_axis(start_s: float, end_s: float, *, most_ticks: int = 11) -> TimeAxis:
-    """Return the axis for a chart from `start_s` to `end_s`, with at most `most_ticks` ticks."""
+def time_axis(start_s: float, end_s: float, *, max_ticks: int = 11) -> TimeAxis:
+    """Return the axis for a chart from `start_s` to `end_s`, with at most `max_ticks` ticks."""
     span = end_s - start_s
     unit, unit_s, _, steps = next(entry for entry in _UNITS if span >= entry[2])
-    step = next((step for step in steps if span / (step * unit_s) < most_ticks), None)
+    step = next((step for step in steps if span / (step * unit_s) < max_ticks), None)
     if step is None or span / (step * unit_s) < 2:
-        # Longer than years, or shorter than seconds: powers of ten.
-        step = 10.0 ** math.ceil(math.log10(span / unit_s / (most_ticks - 1)))
+        # For years, and for less than a second: powers of ten.
+        step = 10.0 ** math.ceil(math.log10(span / unit_s / (max_ticks - 1)))
     low, high = math.ceil(start_s / (step * unit_s) - 1e-9), math.floor(end_s / (step * unit_s) + 1e-9)
     counts = range(low, high + 1)
     return TimeAxis(

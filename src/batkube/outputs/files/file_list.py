@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from batkube.outputs.files.confinement import is_confined
+
 
 @dataclass(frozen=True, slots=True)
 class FileList:
@@ -24,33 +26,37 @@ class FileList:
     files: Mapping[str, Mapping[str, Any] | None]
 
     @classmethod
-    def of(cls, folder: Path, living: Collection[str] = ()) -> FileList:
-        """Return the list of all files in `folder`; of the `living` ones, which may still change, only the names."""
-        places = [place for place in _walk(folder) if not place.endswith("/")]
-        return cls({place: None if place in living else _digest_of_plain_file(folder / place) for place in places})
+    def of(cls, folder: Path, mutable_files: Collection[str] = ()) -> FileList:
+        """Return the list of all files in `folder`; those of `mutable_files` have no size and hash."""
+        paths = [path for path in _walk(folder) if not path.endswith("/")]
+        return cls({path: None if path in mutable_files else _digest_of_plain_file(folder / path) for path in paths})
 
     def unlisted(self, folder: Path) -> list[str]:
         """Return the paths in `folder` that the run did not write; a folder ends in a slash and covers its content."""
-        own = {*self.files, *(f"{parent}/" for place in self.files for parent in PurePosixPath(place).parents)}
-        places: list[str] = []
-        for place in _walk(folder):
-            if place not in own and not (places and places[-1].endswith("/") and place.startswith(places[-1])):
-                places.append(place)
-        return places
+        own = {*self.files, *(f"{parent}/" for path in self.files for parent in PurePosixPath(path).parents)}
+        paths: list[str] = []
+        for path in _walk(folder):
+            if path not in own and not (paths and paths[-1].endswith("/") and path.startswith(paths[-1])):
+                paths.append(path)
+        return paths
 
     def modified(self, folder: Path) -> list[str]:
         """Return the listed files that exist and differ from what the run wrote."""
-        return [place for place in self.damaged(folder) if os.path.lexists(folder / place)]
+        return [path for path in self.damaged(folder) if os.path.lexists(folder / path)]
 
     def damaged(self, folder: Path) -> list[str]:
         """Return the listed files that are missing, or differ from what the run wrote."""
-        stamps = {place: stamp for place, stamp in self.files.items() if stamp is not None}
-        return [place for place, stamp in stamps.items() if _digest_of_plain_file(folder / place) != stamp]
+        digests = {path: digest for path, digest in self.files.items() if digest is not None}
+        return [
+            path
+            for path, digest in digests.items()
+            if not is_confined(folder, path) or _digest_of_plain_file(folder / path) != digest
+        ]
 
     def remove(self, folder: Path) -> None:
         """Remove the run's files from `folder`, then empty folders, including itself; anything else stays."""
-        for place, folders, names, descriptor in os.fwalk(folder, topdown=False):
-            below = PurePosixPath(os.path.relpath(place, folder))
+        for parent, folders, names, descriptor in os.fwalk(folder, topdown=False):
+            below = PurePosixPath(os.path.relpath(parent, folder))
             for name in (*names, *folders):
                 with contextlib.suppress(OSError):
                     if (below / name).as_posix() in self.files:
@@ -81,9 +87,9 @@ def _walk(folder: Path, below: str = "") -> Iterator[str]:
     with os.scandir(folder) as scan:
         entries = sorted(scan, key=lambda entry: entry.name)
     for entry in entries:
-        place = f"{below}{entry.name}"
+        path = f"{below}{entry.name}"
         if entry.is_dir(follow_symlinks=False):
-            yield f"{place}/"
-            yield from _walk(Path(entry.path), f"{place}/")
+            yield f"{path}/"
+            yield from _walk(Path(entry.path), f"{path}/")
         else:
-            yield place
+            yield path

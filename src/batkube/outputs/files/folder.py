@@ -1,7 +1,7 @@
-"""Output folder of a run: complete or absent, and never in the place of files that no run wrote.
+"""Output folder of a run: complete or absent, and never a replacement of files that no run wrote.
 
 A run writes into a hidden folder beside its destination (`partial_folder`), which is renamed into place at the end. A
-reader therefore never sees a half-written folder, and a full disk leaves nothing behind. The destination is checked
+reader therefore never sees an incomplete folder, and a full disk leaves no files. The destination is checked
 before anything is computed, and again before anything is moved. Only an unmodified run is replaced, and only with
 `--force`; if its folder holds anything else, InputError names it.
 """
@@ -20,14 +20,14 @@ from batkube.outputs.files.manifest import MANIFEST, file_list_in, read_manifest
 from batkube.outputs.files.partial_folder import PartialFolder, remove_abandoned
 
 #: Maximum number of unexpected files that an error message names.
-_SHOWN_NAMES = 5
+_MAX_NAMES = 5
 
 
 class OutputFolder:
     """Output folder of a run, at `path` once the run has ended."""
 
     def __init__(self, path: Path, *, force: bool = False) -> None:
-        """Check `path`; a symbolic link stands for its target. Raises InputError if nothing may be written there."""
+        """Check `path`; a symbolic link means its target. Raises InputError if the folder must not be written."""
         _check_not_dangling(path)
         #: `path` if it is a symbolic link; nothing is removed through a link.
         self._link = path if path.is_symlink() else None
@@ -64,10 +64,10 @@ class OutputFolder:
         """Return the path at which to write the output file `name`, inside `writing()`."""
         return self._open_partial.file(name)
 
-    def seal(self, manifest: Mapping[str, object], *, living: Collection[str] = ()) -> None:
-        """Write the manifest, after all other files; those in `living` may still change."""
+    def seal(self, manifest: Mapping[str, object], *, mutable_files: Collection[str] = ()) -> None:
+        """Write the manifest, after all other files; `mutable_files` may still change."""
         self.file(MANIFEST)
-        write_manifest(self._open_partial.new, manifest, living=living)
+        write_manifest(self._open_partial.new, manifest, mutable_files=mutable_files)
 
     @property
     def _open_partial(self) -> PartialFolder:
@@ -84,7 +84,7 @@ class OutputFolder:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Create the hidden folder; at the end of the block, move it into place, or remove it if writing failed.
+        """Create the hidden folder; after the block, rename it to the destination, or remove it if writing failed.
 
         An OSError in the block means a full or read-only disk and becomes an InputError. A run that fails for another
         reason has results, so the caller catches that error inside the block, and the folder is kept.
@@ -123,7 +123,7 @@ def file_list_of_run(folder: Path) -> FileList:
     if listing is None:
         raise InputError(
             folder / MANIFEST,
-            problem="was edited or written by an earlier version, so it does not tell which files are the run's",
+            problem="was edited or written by an earlier version, so the files of the run are unknown",
             remedy=f"choose another --out, or check {folder} and remove it yourself",
         )
     return listing
@@ -131,7 +131,7 @@ def file_list_of_run(folder: Path) -> FileList:
 
 def check_only_run_files(folder: Path, listing: FileList) -> None:
     """Raise InputError if `folder` also holds files that the run did not write, or that were modified since."""
-    remedy = "move that away, or choose another --out"
+    remedy = "move these files, or choose another --out"
     if unlisted := listing.unlisted(folder):
         problem = f"contains files that no run wrote, so it is not removed: {_first_names(unlisted)}"
         raise InputError(folder, problem=problem, remedy=remedy)
@@ -151,8 +151,8 @@ def check_not_link(path: Path) -> None:
 
 
 def _first_names(names: Sequence[str]) -> str:
-    more = len(names) - _SHOWN_NAMES
-    return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def check_writable(path: Path) -> None:

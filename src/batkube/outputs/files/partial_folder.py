@@ -6,7 +6,7 @@
         old/        the output that new/ replaces, between two renames
 
 The writing process locks files.txt with flock(2), and the kernel releases the lock when that process ends. A folder
-that a killed process left can therefore be told from one in use. The next command that writes beside it removes the
+of a killed process can therefore be distinguished from one in use. The next command that writes beside it removes the
 listed files, and moves an output that was about to be replaced back into place.
 """
 
@@ -26,30 +26,30 @@ from batkube.outputs.files.manifest import file_list_in, read_manifest
 
 _NAME = re.compile(r"\.(?P<name>.+)\.partial-[a-z0-9_]{8}")
 _LIST_FILE = "files.txt"
-_FIRST_LINE = b"batkube: what is written here is removed by the next run beside it, once this one is gone\n"
+_FIRST_LINE = b"batkube: the next run beside this folder removes these files if this run has ended\n"
 
 
 class PartialFolder:
     """The hidden folder of one destination, and the lock on its list of files."""
 
-    def __init__(self, folder: Path, names: BinaryIO) -> None:
+    def __init__(self, folder: Path, list_file: BinaryIO) -> None:
         self._folder = folder
-        self._names = names
+        self._list = list_file
         self.new = folder / "new"
         self.old = folder / "old"
 
     @classmethod
     def create_beside(cls, target: Path) -> PartialFolder:
-        """Create one for `target`."""
+        """Create a hidden folder beside `target`."""
         folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
         try:
-            # The list gets its name after it is locked, so that no other process takes the folder for abandoned.
+            # The list gets its name once it is locked, so that no other process considers the folder abandoned.
             names = (folder / f"{_LIST_FILE}.new").open("xb+", buffering=0)
             _lock(names)
             names.write(_FIRST_LINE)
             (folder / f"{_LIST_FILE}.new").rename(folder / _LIST_FILE)
             partial = cls(folder, names)
-            # A folder inside, since mkdtemp's own is accessible to the owner only, which the output must not be.
+            # Only the owner can access the folder of mkdtemp; the output has the usual permissions.
             partial.new.mkdir()
         except OSError:
             shutil.rmtree(folder, ignore_errors=True)
@@ -58,7 +58,7 @@ class PartialFolder:
 
     @classmethod
     def open_abandoned(cls, folder: Path) -> PartialFolder | None:
-        """Return the one in `folder` if its process has ended; None if the lock is held, or the list is not ours."""
+        """Return a hidden folder whose process has ended; None if the lock is held, or the list is not from Batkube."""
         with contextlib.ExitStack() as undo:
             names = undo.enter_context((folder / _LIST_FILE).open("rb+", buffering=0))
             if names.readline() != _FIRST_LINE or not _lock(names):
@@ -68,7 +68,7 @@ class PartialFolder:
 
     def file(self, name: str) -> Path:
         """Add `name` to the list, and return the path at which to write this file or folder."""
-        self._names.write(f"{name}\n".encode())
+        self._list.write(f"{name}\n".encode())
         return self.new / name
 
     def move_into_place(self, target: Path) -> None:
@@ -79,10 +79,10 @@ class PartialFolder:
 
     def clean_up(self, target: Path) -> None:
         """Restore a previous output that was not replaced, and remove the listed files; any others stay."""
-        with contextlib.suppress(OSError), self._names:
+        with contextlib.suppress(OSError), self._list:
             self._restore_or_remove_old(target)
             self._remove_new()
-            # A folder that is not empty now holds files of others: rmdir fails, and it stays.
+            # A folder that is not empty contains files of other programs: rmdir fails, and it stays.
             for folder in (self.new, self.old):
                 if folder.is_dir():
                     folder.rmdir()
@@ -100,8 +100,8 @@ class PartialFolder:
     def _remove_new(self) -> None:
         if not self.new.is_dir() or self.new.is_symlink():
             return
-        self._names.seek(0)
-        names = self._names.read().decode().splitlines()[1:]
+        self._list.seek(0)
+        names = self._list.read().decode().splitlines()[1:]
         for path in [path for path in self.new.iterdir() if path.name in names]:
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
@@ -130,6 +130,6 @@ def _lock(file: BinaryIO) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        # Another process holds it; or the file system has no locks (some network ones): then nothing is removed.
+        # Another process holds the lock, or the file system has no locks, as some network file systems.
         return False
     return True

@@ -1,8 +1,8 @@
 """Different colours for adjacent boxes of an overview.
 
-With thousands of boxes there is no space for outlines, and two adjacent jobs of one colour look like one. A job keeps
-the colour that follows from its id unless an adjacent job has it already. In print, where a reader may not see
-colours, it keeps it unless an adjacent job is about as light.
+With thousands of boxes there is no space for outlines, and two adjacent jobs with the same colour look like one. A job
+keeps the colour that follows from its id unless an adjacent job has it. In print, where a reader may not see colours,
+it keeps it unless an adjacent job is about as light.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from batkube.outputs.gantt.lanes import Boxes
 from batkube.outputs.measures.occupancy.stays import Ints
 
 #: Resolution at which boxes count as adjacent; finer details are not visible on paper.
-_COLUMNS, _MOST_ROWS = 1200, 1500
+_COLUMNS, _MAX_ROWS = 1200, 1500
 _NO_JOB = -1
 #: Fills whose lightness (0 to 1) differs by less look the same in grey.
 MIN_LIGHTNESS_DIFFERENCE = 0.06
@@ -27,20 +27,20 @@ def distinct_fills(
 
     With `in_grey`, fills that are about as light count as the same, and the most different one is chosen instead.
     """
-    touching: dict[int, set[int]] = {}
+    neighbours: dict[int, set[int]] = {}
     for first, second in _touching_pairs(_subject_grid(boxes, machines, start_s, end_s)):
-        touching.setdefault(int(first), set()).add(int(second))
-        touching.setdefault(int(second), set()).add(int(first))
-    chosen = list(fills)
-    for subject in sorted(touching):
-        # Later subjects still have the colours of their ids, and are changed in their turn.
-        taken = {chosen[other] for other in touching[subject] if other < subject}
+        neighbours.setdefault(int(first), set()).add(int(second))
+        neighbours.setdefault(int(second), set()).add(int(first))
+    result = list(fills)
+    for subject in sorted(neighbours):
+        # Later subjects still have the colours of their ids, and are changed later.
+        neighbour_fills = {result[other] for other in neighbours[subject] if other < subject}
         if in_grey:
-            if _distance(chosen[subject], taken) < MIN_LIGHTNESS_DIFFERENCE:
-                chosen[subject] = max(FILLS, key=lambda fill: _distance(fill, taken))
-        elif chosen[subject] in taken:
-            chosen[subject] = next((fill for fill in FILLS if fill not in taken), chosen[subject])
-    return chosen
+            if _distance(result[subject], neighbour_fills) < MIN_LIGHTNESS_DIFFERENCE:
+                result[subject] = max(FILLS, key=lambda fill: _distance(fill, neighbour_fills))
+        elif result[subject] in neighbour_fills:
+            result[subject] = next((fill for fill in FILLS if fill not in neighbour_fills), result[subject])
+    return result
 
 
 def _distance(fill: str, others: set[str]) -> float:
@@ -50,7 +50,7 @@ def _distance(fill: str, others: set[str]) -> float:
 
 def _subject_grid(boxes: Boxes, machines: int, start_s: float, end_s: float) -> Ints:
     """Return the subject whose box is visible in each row and column."""
-    rows = min(machines, _MOST_ROWS)
+    rows = min(machines, _MAX_ROWS)
     grid = np.full((rows, _COLUMNS), _NO_JOB, dtype=np.int64)
     across, down = _COLUMNS / (end_s - start_s), rows / machines
     left = np.clip(((boxes.left - start_s) * across).astype(np.int64), 0, _COLUMNS - 1)

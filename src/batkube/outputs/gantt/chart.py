@@ -29,7 +29,7 @@ Window = tuple[float | None, float | None]
 _PNG_DPI = 160
 #: Resolution of rasterized boxes, on screen and in print, where the chart is not scaled.
 _BITMAP_DPI, _PRINT_DPI = 220, 600
-_ENDINGS = (".svg", ".pdf", ".pgf", ".png", ".html")
+_EXTENSIONS = (".svg", ".pdf", ".pgf", ".png", ".html")
 
 
 def draw_gantt(
@@ -48,12 +48,12 @@ def draw_gantt(
     """
     from batkube.outputs.gantt.model import gantt_model_of
 
-    picture = gantt_model_of(
+    model = gantt_model_of(
         results, title=title, color_by=color_by, window=window, against=against, for_print=width_in is not None
     )
     with _silence_matplotlib():
         from batkube.outputs.gantt.figure import build
-    return build(picture, width_in)
+    return build(model, width_in)
 
 
 def save_gantt(
@@ -66,23 +66,23 @@ def save_gantt(
     against: MeasuredRun | None = None,
     width_in: float | None = None,
 ) -> None:
-    """Write the chart of a run to `path`, whose ending selects the format. The same run gives the same bytes."""
+    """Write the chart of a run to `path`, whose extension selects the format. The same run gives the same bytes."""
     from batkube.outputs.gantt.model import gantt_model_of
 
     target = Path(path)
     kind = target.suffix.lower()
-    if kind not in _ENDINGS:
-        remedy = f"end the name in {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
-        raise InputError(target, problem="has an ending that is not a picture format", remedy=remedy)
+    if kind not in _EXTENSIONS:
+        remedy = f"use {', '.join(_EXTENSIONS[:-1])} or {_EXTENSIONS[-1]}"
+        raise InputError(target, problem="does not have the extension of an image format", remedy=remedy)
     if kind == ".html" and width_in is not None:
         problem = "applies to print only: an HTML page is as wide as its window"
         raise InputError("--width", problem=problem, remedy="omit it, or write a .pdf")
-    picture = gantt_model_of(
+    model = gantt_model_of(
         results, title=title, color_by=color_by, window=window, against=against, for_print=width_in is not None
     )
     if kind == ".pgf":
-        _check_pgf_size(target, picture)
-    content = _html_page(picture) if kind == ".html" else _render(picture, kind.removeprefix("."), width_in)
+        _check_pgf_size(target, model)
+    content = _html_page(model) if kind == ".html" else _render(model, kind.removeprefix("."), width_in)
     write_derived_file(target, content)
 
 
@@ -90,44 +90,44 @@ def stepper_of(results: MeasuredRun, *, title: str | None = None, color_by: str 
     """Return the chart of a run with a slider for the time."""
     from batkube.outputs.gantt.model import gantt_model_of
 
-    picture = gantt_model_of(results, title=title, color_by=color_by, window=None)
+    model = gantt_model_of(results, title=title, color_by=color_by, window=None)
     with _silence_matplotlib():
         from batkube.outputs.gantt.stepper import Stepper
-    return Stepper(picture, _render(picture, "svg").decode())
+    return Stepper(model, _render(model, "svg").decode())
 
 
 def gantt_svg(results: MeasuredRun, *, title: str | None = None, color_by: str = "job") -> str:
     """Return the chart of a run as an SVG element for a page, with details of each job on hover."""
     from batkube.outputs.gantt.model import gantt_model_of
 
-    picture = gantt_model_of(results, title=title, color_by=color_by, window=None)
+    model = gantt_model_of(results, title=title, color_by=color_by, window=None)
     with _silence_matplotlib():
         from batkube.outputs.gantt.html_page import with_hover_texts
-    return with_hover_texts(picture, _render(picture, "svg").decode())
+    return with_hover_texts(model, _render(model, "svg").decode())
 
 
-def _check_pgf_size(target: Path, picture: GanttModel) -> None:
+def _check_pgf_size(target: Path, model: GanttModel) -> None:
     """Reject PGF of a rasterized chart: its bitmap would be a second file, whose path depends on the LaTeX document."""
-    from batkube.outputs.gantt.model import MOST_VECTOR_BOXES
+    from batkube.outputs.gantt.model import MAX_VECTOR_BOXES
 
-    count = max(len(picture.boxes), len(picture.absences))
-    if count > MOST_VECTOR_BOXES:
-        problem = f"has {count:,} boxes, but PGF supports at most {MOST_VECTOR_BOXES:,}"
+    count = max(len(model.boxes), len(model.absences))
+    if count > MAX_VECTOR_BOXES:
+        problem = f"has {count:,} boxes, but PGF supports at most {MAX_VECTOR_BOXES:,}"
         raise InputError(target, problem=problem, remedy="write a .pdf, or draw a part of the run with --from and --to")
 
 
-def _render(picture: GanttModel, kind: str, width_in: float | None = None) -> bytes:
+def _render(model: GanttModel, kind: str, width_in: float | None = None) -> bytes:
     with _silence_matplotlib():
         from batkube.outputs.charts.inline_svg import render_figure
         from batkube.outputs.charts.style import house_style
         from batkube.outputs.gantt.figure import build
     bitmap_dpi = _BITMAP_DPI if width_in is None else _PRINT_DPI
-    figure = build(picture, width_in)
+    figure = build(model, width_in)
     if kind in ("pdf", "pgf"):
         return render_figure(figure, kind, dpi=bitmap_dpi)
     buffer = io.BytesIO()
     with house_style():
-        # Neither a date nor a program version: the same run must give the same bytes.
+        # No date and no program version: the same run must give the same bytes.
         if kind == "svg":
             metadata: dict[str, None] = {"Date": None, "Creator": None}
             figure.savefig(buffer, format="svg", dpi=bitmap_dpi, metadata=metadata)
@@ -137,10 +137,10 @@ def _render(picture: GanttModel, kind: str, width_in: float | None = None) -> by
     return buffer.getvalue()
 
 
-def _html_page(picture: GanttModel) -> bytes:
+def _html_page(model: GanttModel) -> bytes:
     with _silence_matplotlib():
         from batkube.outputs.gantt.html_page import gantt_page
-    return gantt_page(picture, _render(picture, "svg").decode()).encode()
+    return gantt_page(model, _render(model, "svg").decode()).encode()
 
 
 @contextmanager

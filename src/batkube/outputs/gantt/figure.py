@@ -37,7 +37,7 @@ from batkube.outputs.measures.occupancy.stays import Floats
 from batkube.outputs.pages.colours import LIGHT
 
 #: Maximum number of steps of a curve in the lower panel; more are averaged.
-MOST_STEPS = 1_000
+MAX_STEPS = 1_000
 
 _DPI = 160
 #: Line style of the reference run's curves.
@@ -56,35 +56,35 @@ class ChartArea(NamedTuple):
     height: float
 
 
-def build(picture: GanttModel, width_in: float | None = None) -> Figure:
+def build(model: GanttModel, width_in: float | None = None) -> Figure:
     """Return the chart as a figure; `width_in` is its width in print."""
     with house_style():
-        layout = _layout(picture, width_in)
+        layout = _layout(model, width_in)
         figure = NotebookFigure(figsize=(layout.page_width, layout.height), dpi=_DPI, facecolor="white")
 
         def axes(above_in: float, height_in: float) -> Axes:
-            across, bottom = layout.page_width, layout.height - above_in - height_in
-            place = (layout.left / across, bottom / layout.height, layout.width / across, height_in / layout.height)
-            return figure.add_axes(place)
+            page_width, bottom = layout.page_width, layout.height - above_in - height_in
+            rectangle = (layout.left / page_width, bottom / layout.height, layout.width / page_width)
+            return figure.add_axes((*rectangle, height_in / layout.height))
 
         rows = axes(layout.header, layout.rows_height)
         panel = axes(layout.panel_top, layout.panel_height)
-        draw_rows(rows, picture, width_in=layout.width, height_in=layout.rows_height)
-        _draw_panel(panel, picture, *((_UTILISATION, _QUEUE) if width_in is None else (_PALE, _DARK)))
-        _draw_time(rows, panel, picture, layout.max_ticks)
+        draw_rows(rows, model, width_in=layout.width, height_in=layout.rows_height)
+        _draw_panel(panel, model, *((_UTILISATION, _QUEUE) if width_in is None else (_PALE, _DARK)))
+        _draw_time(rows, panel, model, layout.max_ticks)
         figure.align_ylabels([rows, panel])
-        _draw_header(figure, picture, layout)
+        _draw_header(figure, model, layout)
     return figure
 
 
-def box_outlines_pt(picture: GanttModel) -> Floats:
+def box_outlines_pt(model: GanttModel) -> Floats:
     """Return (x, y, width, height) of each box in the SVG's own units: points from the page's upper left corner."""
-    layout, boxes = _layout(picture), picture.boxes
-    second_pt = layout.width * 72 / (picture.end_s - picture.start_s)
-    row_pt = layout.rows_height * 72 / len(picture.machine_names)
+    layout, boxes = _layout(model), model.boxes
+    second_pt = layout.width * 72 / (model.end_s - model.start_s)
+    row_pt = layout.rows_height * 72 / len(model.machine_names)
     return np.stack(
         (
-            layout.left * 72 + (boxes.left - picture.start_s) * second_pt,
+            layout.left * 72 + (boxes.left - model.start_s) * second_pt,
             layout.header * 72 + boxes.top * row_pt,
             (boxes.right - boxes.left) * second_pt,
             (boxes.bottom - boxes.top) * row_pt,
@@ -93,9 +93,9 @@ def box_outlines_pt(picture: GanttModel) -> Floats:
     )
 
 
-def chart_area(picture: GanttModel) -> ChartArea:
+def chart_area(model: GanttModel) -> ChartArea:
     """Return the part of the page with the machines' rows and the curves."""
-    layout = _layout(picture)
+    layout = _layout(model)
     return ChartArea(
         left=layout.left / layout.page_width,
         width=layout.width / layout.page_width,
@@ -104,15 +104,15 @@ def chart_area(picture: GanttModel) -> ChartArea:
     )
 
 
-def _layout(picture: GanttModel, width_in: float | None = None) -> Layout:
-    return layout_of(picture, [str(patch.get_label()) for patch in _legend_patches(picture)], width_in)
+def _layout(model: GanttModel, width_in: float | None = None) -> Layout:
+    return layout_of(model, [str(patch.get_label()) for patch in _legend_patches(model)], width_in)
 
 
-def _draw_header(figure: Figure, picture: GanttModel, layout: Layout) -> None:
+def _draw_header(figure: Figure, model: GanttModel, layout: Layout) -> None:
     left, height = layout.left / layout.page_width, layout.height
-    figure.text(left, 1 - 0.20 / height, picture.title, fontsize=12, weight="bold", va="top", parse_math=False)
-    figure.text(left, 1 - 0.46 / height, picture.subtitle, fontsize=8, color="#555555", va="top", parse_math=False)
-    legend = _legend_patches(picture)
+    figure.text(left, 1 - 0.20 / height, model.title, fontsize=12, weight="bold", va="top")
+    figure.text(left, 1 - 0.46 / height, model.subtitle, fontsize=8, color="#555555", va="top")
+    legend = _legend_patches(model)
     if legend:
         figure.legend(
             handles=legend,
@@ -127,17 +127,17 @@ def _draw_header(figure: Figure, picture: GanttModel, layout: Layout) -> None:
         )
 
 
-def _draw_panel(axes: Axes, picture: GanttModel, load_colour: str, queue_colour: str) -> None:
-    axes.set_xlim(picture.start_s, picture.end_s)
-    load = picture.utilisation.within(picture.start_s, picture.end_s, most=MOST_STEPS)
+def _draw_panel(axes: Axes, model: GanttModel, load_colour: str, queue_colour: str) -> None:
+    axes.set_xlim(model.start_s, model.end_s)
+    load = model.utilisation.within(model.start_s, model.end_s, max_steps=MAX_STEPS)
     axes.fill_between(load.times, load.values, step="post", color=load_colour, alpha=0.22, linewidth=0)
     axes.step(load.times, load.values, where="post", color=load_colour, linewidth=0.9)
-    queue = picture.queue.within(picture.start_s, picture.end_s, most=MOST_STEPS)
-    most_waiting = float(queue.values.max())
+    queue = model.queue.within(model.start_s, model.end_s, max_steps=MAX_STEPS)
+    max_waiting = float(queue.values.max())
     right = axes.twinx()
-    if picture.reference is not None:
+    if model.reference is not None:
         # Drawn first, and dashed, so that the run itself stands out.
-        other_load = picture.reference.utilisation.within(picture.start_s, picture.end_s, most=MOST_STEPS)
+        other_load = model.reference.utilisation.within(model.start_s, model.end_s, max_steps=MAX_STEPS)
         axes.step(
             other_load.times,
             other_load.values,
@@ -146,7 +146,7 @@ def _draw_panel(axes: Axes, picture: GanttModel, load_colour: str, queue_colour:
             linewidth=0.7,
             linestyle=_REFERENCE_DASHES,
         )
-        other_queue = picture.reference.queue.within(picture.start_s, picture.end_s, most=MOST_STEPS)
+        other_queue = model.reference.queue.within(model.start_s, model.end_s, max_steps=MAX_STEPS)
         right.step(
             other_queue.times,
             other_queue.values,
@@ -155,12 +155,12 @@ def _draw_panel(axes: Axes, picture: GanttModel, load_colour: str, queue_colour:
             linewidth=0.8,
             linestyle=_REFERENCE_DASHES,
         )
-        most_waiting = max(most_waiting, float(other_queue.values.max()))
+        max_waiting = max(max_waiting, float(other_queue.values.max()))
     axes.set_ylim(0, max(1.0, float(load.values.max())) * 1.06)
     axes.set_yticks([0, 0.5, 1], ["0", "50 %", "100 %"], fontsize=7)
     axes.set_ylabel("utilisation", color=_UTILISATION)
     right.step(queue.times, queue.values, where="post", color=queue_colour, linewidth=1.0)
-    right.set_ylim(0, max(1.0, most_waiting) * 1.06)
+    right.set_ylim(0, max(1.0, max_waiting) * 1.06)
     right.yaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
     right.tick_params(axis="y", labelsize=7)
     right.set_ylabel("jobs waiting", color=_QUEUE)
@@ -168,8 +168,8 @@ def _draw_panel(axes: Axes, picture: GanttModel, load_colour: str, queue_colour:
     right.spines["top"].set_visible(False)
 
 
-def _draw_time(rows: Axes, panel: Axes, picture: GanttModel, most_ticks: int) -> None:
-    axis = time_axis(picture.start_s, picture.end_s, most_ticks=most_ticks)
+def _draw_time(rows: Axes, panel: Axes, model: GanttModel, max_ticks: int) -> None:
+    axis = time_axis(model.start_s, model.end_s, max_ticks=max_ticks)
     for axes in (rows, panel):
         axes.set_xticks(axis.ticks_s, axis.labels)
         axes.grid(axis="x", color=LIGHT["rule"], linewidth=0.6)
@@ -177,25 +177,25 @@ def _draw_time(rows: Axes, panel: Axes, picture: GanttModel, most_ticks: int) ->
     panel.set_xlabel(f"time ({axis.unit})")
 
 
-def _legend_patches(picture: GanttModel) -> list[Artist]:
+def _legend_patches(model: GanttModel) -> list[Artist]:
     def patch(fill: str, label: str, edge: str | None = None, hatch: str | None = None) -> Patch:
         return Patch(facecolor=fill, edgecolor=edge, hatch=hatch, label=shorten(label, 36))
 
-    entries = picture.colouring.legend
+    entries = model.colouring.legend
     patches: list[Artist] = [
         patch(entry.fill, entry.label, FAILURE_COLOUR, entry.hatch or FAILURE_HATCH)
         if entry.is_failure
         else patch(entry.fill, entry.label, OUTLINE_COLOUR if entry.hatch else None, entry.hatch or None)
         for entry in entries
     ]
-    has_alarm = any(entry.is_failure for entry in entries)
-    if not has_alarm and (picture.is_failure & ~picture.boxes.lost).any():
+    has_failures = any(entry.is_failure for entry in entries)
+    if not has_failures and (model.is_failure & ~model.boxes.lost).any():
         patches.append(patch("white", "failed, killed or over its walltime", FAILURE_COLOUR, FAILURE_HATCH))
-    if picture.boxes.lost.any():
+    if model.boxes.lost.any():
         patches.append(patch("white", "evicted or lost, run again", LOST_COLOUR, LOST_HATCH))
-    if picture.reference is not None:
-        label = shorten(f"against {picture.reference.name} (below: dashed lines)", 44)
+    if model.reference is not None:
+        label = shorten(f"against {model.reference.name} (below: dashed lines)", 44)
         patches.append(Line2D([], [], color=LIGHT["ink"], linewidth=0.8, linestyle=_REFERENCE_DASHES, label=label))
-    if picture.absences:
+    if model.absences:
         patches.append(patch(ABSENT_FILL, "machine not available", ABSENT_LINES, ABSENT_HATCH))
     return patches

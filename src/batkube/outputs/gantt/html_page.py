@@ -9,7 +9,7 @@ import pandas as pd
 
 from batkube.kernel.instants import human_duration, seconds
 from batkube.outputs.gantt.figure import box_outlines_pt
-from batkube.outputs.gantt.model import MOST_VECTOR_BOXES, GanttModel
+from batkube.outputs.gantt.model import MAX_VECTOR_BOXES, GanttModel
 from batkube.outputs.measures.comparisons.run_comparison import metric_rows
 from batkube.outputs.measures.occupancy.services import SERVICE_STATE
 from batkube.outputs.pages.page import content_security_policy
@@ -43,35 +43,35 @@ td:last-child {{ text-align: left; color: #666; }}
 """
 
 
-def gantt_page(picture: GanttModel, svg: str) -> str:
-    """Return the page around an SVG of the picture."""
-    inline = with_hover_texts(picture, svg)
+def gantt_page(model: GanttModel, svg: str) -> str:
+    """Return the page with the chart and the summary."""
+    inline = with_hover_texts(model, svg)
     rows = "\n".join(
         f'<tr><th scope="row">{escape(row.name)}</th><td>{escape(row.text)}</td><td>{escape(row.unit)}</td></tr>'
-        for row in metric_rows(picture.metrics)
+        for row in metric_rows(model.metrics)
         if row.value is not None
     )
-    return _PAGE.format(policy=content_security_policy(), title=escape(picture.title), svg=inline, rows=rows)
+    return _PAGE.format(policy=content_security_policy(), title=escape(model.title), svg=inline, rows=rows)
 
 
-def with_hover_texts(picture: GanttModel, svg: str) -> str:
+def with_hover_texts(model: GanttModel, svg: str) -> str:
     """Return the SVG element, with details of each job on hover unless there are too many boxes."""
     # HTML does not allow the XML declaration and the DOCTYPE that precede the <svg> element.
     inline = svg[svg.index("<svg") :].rstrip()
-    if len(picture.boxes) > MOST_VECTOR_BOXES:
+    if len(model.boxes) > MAX_VECTOR_BOXES:
         return inline
-    return inline.removesuffix("</svg>") + _hover_texts(picture) + "</svg>"
+    return inline.removesuffix("</svg>") + _hover_texts(model) + "</svg>"
 
 
-def _hover_texts(picture: GanttModel) -> str:
+def _hover_texts(model: GanttModel) -> str:
     """Return invisible rectangles over the boxes; browsers show an element's <title> on hover."""
-    subjects = picture.subjects
-    text_of = {int(row): _job_text(subjects.iloc[int(row)]) for row in dict.fromkeys(picture.boxes.job.tolist())}
+    subjects = model.subjects
+    text_by_row = {int(row): _job_text(subjects.iloc[int(row)]) for row in dict.fromkeys(model.boxes.job.tolist())}
     rectangles = [
         f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}">'
-        f"<title>{'lost attempt of ' if lost else ''}{escape(text_of[job])}</title></rect>"
+        f"<title>{'lost attempt of ' if lost else ''}{escape(text_by_row[job])}</title></rect>"
         for job, lost, (x, y, width, height) in zip(
-            picture.boxes.job.tolist(), picture.boxes.lost, box_outlines_pt(picture).tolist(), strict=True
+            model.boxes.job.tolist(), model.boxes.lost, box_outlines_pt(model).tolist(), strict=True
         )
     ]
     return '<g class="hover">\n' + "\n".join(rectangles) + "\n</g>\n"

@@ -1,4 +1,4 @@
-"""Positions of the boxes of a Gantt chart: turns stays into rectangles that do not overlap.
+"""Positions of the boxes of a Gantt chart: converts stays to rectangles that do not overlap.
 
 A machine's row is one unit high. A job that uses the machine alone fills the row. Jobs that share it get *lanes*, whose
 height is their share of the cpu, first fit from the top. If only scattered lanes are free, a job is drawn in pieces;
@@ -20,7 +20,7 @@ import pandas as pd
 from batkube.outputs.measures.occupancy.stays import Bools, Floats, Ints, Stays
 
 #: Work without a cpu request is drawn as a fiftieth of its machine, so that it is visible.
-_LEAST_SHARE = 50
+_MIN_SHARE_DIVISOR = 50
 
 
 class Span(NamedTuple):
@@ -100,16 +100,16 @@ def assign_lanes(spans: Sequence[Span], capacity: int, *, ignored_s: float = 0.0
     Spans that overlap in time by at most `ignored_s` count as consecutive.
     """
     pieces: list[LanePiece] = []
-    for stretch in _overlapping_groups(spans, ignored_s):
-        height = max(capacity, _peak_milli(spans, stretch, ignored_s))
+    for group in _overlapping_groups(spans, ignored_s):
+        height = max(capacity, _peak_milli(spans, group, ignored_s))
         #: (end, first, last) of the lanes in use when the current span starts.
-        taken: list[tuple[float, int, int]] = []
-        for number in stretch:
+        lanes_in_use: list[tuple[float, int, int]] = []
+        for number in group:
             span = spans[number]
-            taken = [lane for lane in taken if lane[0] - ignored_s > span.start]
+            lanes_in_use = [lane for lane in lanes_in_use if lane[0] - ignored_s > span.start]
             # Only a very short span can find the row full; it is drawn over the others' first lanes.
-            for first, last in _free_lanes(taken, span.milli, height) or [(0, min(span.milli, height))]:
-                taken.append((span.end, first, last))
+            for first, last in _free_lanes(lanes_in_use, span.milli, height) or [(0, min(span.milli, height))]:
+                lanes_in_use.append((span.end, first, last))
                 pieces.append(LanePiece(number, first / height, last / height))
     return pieces
 
@@ -117,20 +117,20 @@ def assign_lanes(spans: Sequence[Span], capacity: int, *, ignored_s: float = 0.0
 def _overlapping_groups(spans: Sequence[Span], ignored_s: float) -> Iterator[list[int]]:
     """Yield groups of spans that are connected by overlaps in time, each group in order of start."""
     group: list[int] = []
-    reached = float("-inf")
+    latest_end = float("-inf")
     for number in sorted(range(len(spans)), key=lambda number: (spans[number].start, number)):
-        if group and spans[number].start >= reached - ignored_s:
+        if group and spans[number].start >= latest_end - ignored_s:
             yield group
             group = []
         group.append(number)
-        reached = max(reached, spans[number].end)
+        latest_end = max(latest_end, spans[number].end)
     if group:
         yield group
 
 
-def _peak_milli(spans: Sequence[Span], stretch: Sequence[int], ignored_s: float) -> int:
+def _peak_milli(spans: Sequence[Span], group: Sequence[int], ignored_s: float) -> int:
     changes: list[tuple[float, int, int]] = []
-    for number in stretch:
+    for number in group:
         span = spans[number]
         if span.end - ignored_s > span.start:
             changes.append((span.start, 1, span.milli))
@@ -142,15 +142,15 @@ def _peak_milli(spans: Sequence[Span], stretch: Sequence[int], ignored_s: float)
     return peak
 
 
-def _free_lanes(taken: list[tuple[float, int, int]], milli: int, height: int) -> list[tuple[int, int]]:
+def _free_lanes(lanes_in_use: list[tuple[float, int, int]], milli: int, height: int) -> list[tuple[int, int]]:
     """Return the first free lane of `milli`, or if there is none, the first free pieces that add up to it."""
     gaps: list[tuple[int, int]] = []
-    reached = 0
-    for _, first, last in sorted(taken, key=lambda lane: lane[1]):
-        if first > reached:
-            gaps.append((reached, first))
-        reached = max(reached, last)
-    gaps.append((reached, height))
+    gap_start = 0
+    for _, first, last in sorted(lanes_in_use, key=lambda lane: lane[1]):
+        if first > gap_start:
+            gaps.append((gap_start, first))
+        gap_start = max(gap_start, last)
+    gaps.append((gap_start, height))
     for first, last in gaps:
         if last - first >= milli:
             return [(first, first + milli)]
@@ -169,8 +169,8 @@ def _shared_machines(stays: Stays, ignored_s: float) -> Bools:
     single = stays.per_machine()
     order = np.lexsort((single.start, single.first))
     machine, start = single.first[order], single.start[order]
-    reached = pd.Series(single.end[order]).groupby(machine).cummax().groupby(machine).shift().to_numpy()
-    shared[machine[reached > start + ignored_s]] = True
+    latest_end = pd.Series(single.end[order]).groupby(machine).cummax().groupby(machine).shift().to_numpy()
+    shared[machine[latest_end > start + ignored_s]] = True
     shared[machine[single.milli[order] != stays.capacity[machine]]] = True
     return shared
 
@@ -189,7 +189,7 @@ def _split_by_sharing(first: int, last: int, shared: Bools) -> Iterator[tuple[in
 
 
 def _span_of_stay(stays: Stays, stay: int, capacity: int) -> Span:
-    milli = max(int(stays.milli[stay]), capacity // _LEAST_SHARE, 1)
+    milli = max(int(stays.milli[stay]), capacity // _MIN_SHARE_DIVISOR, 1)
     return Span(float(stays.start[stay]), float(stays.end[stay]), milli)
 
 

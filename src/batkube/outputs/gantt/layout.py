@@ -68,18 +68,18 @@ class Layout:
         return 11 if self.page_width >= _SCREEN_IN else max(4, int(self.page_width * 1.6))
 
 
-def layout_of(picture: GanttModel, legend_labels: list[str], width_in: float | None) -> Layout:
+def layout_of(model: GanttModel, legend_labels: list[str], width_in: float | None) -> Layout:
     """Return the layout of a chart with these legend entries; `width_in` is its width in print."""
     sizes = _SCREEN if width_in is None else _PRINT
     page_width = width_in or _SCREEN_IN
-    row, least = (sizes.shared_row, sizes.shared_min) if picture.has_lanes else (sizes.row, sizes.rows_min)
-    rows_height = min(max(len(picture.machine_names) * row, least), sizes.rows_max)
-    names = row_names(picture.machine_names, rows_height).names
+    row, min_height = (sizes.shared_row, sizes.shared_min) if model.has_lanes else (sizes.row, sizes.rows_min)
+    rows_height = min(max(len(model.machine_names) * row, min_height), sizes.rows_max)
+    names = row_names(model.machine_names, rows_height).names
     left = sizes.margin + sizes.character * max(len(name) for _, name in names)
     columns = _legend_columns(legend_labels, page_width) if width_in else len(legend_labels)
     return Layout(
         page_width=page_width,
-        header=_HEADER_IN if picture.title or picture.subtitle else _NO_HEADER_IN,
+        header=_HEADER_IN if model.title or model.subtitle else _NO_HEADER_IN,
         left=left,
         width=page_width - left - sizes.right,
         rows_height=rows_height,
@@ -93,6 +93,6 @@ def layout_of(picture: GanttModel, legend_labels: list[str], width_in: float | N
 
 
 def _legend_columns(labels: list[str], page_width: float) -> int:
-    """Return how many entries as wide as the widest, with its patch, fit side by side."""
+    """Return the number of legend columns, all as wide as the widest label with its patch, that fit the page."""
     widest = max(map(len, labels), default=0)
     return min(len(labels), max(1, int(page_width / (0.42 + 0.062 * widest))))

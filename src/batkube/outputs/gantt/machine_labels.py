@@ -10,7 +10,7 @@ from batkube.outputs.charts.axes import shorten
 
 _NUMBER = re.compile(r"\d*$")
 #: Height of a name in points, and the maximum number of names if not every machine has one.
-_NAME_PT, _MOST_NAMES = 9, 25
+_NAME_PT, _MAX_NAMES = 9, 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,12 @@ def row_names(machines: list[str], height_in: float) -> RowNames:
     if count <= int(height_in * 72 / _NAME_PT):
         return RowNames([(row + 0.5, shorten(name)) for row, name in enumerate(machines)], [], names_every_machine=True)
     groups = _groups(machines)
-    least = count * _NAME_PT / (height_in * 72)
-    if 1 < len(groups) <= _MOST_NAMES and any(last - first + 1 >= least for first, last in groups):
-        named = [((first + last + 1) / 2, _group_name(machines, first, last)) for first, last in groups]
-        return RowNames(_without_overlaps(named, least), [first for first, _ in groups[1:]], names_every_machine=False)
+    min_distance = count * _NAME_PT / (height_in * 72)
+    if 1 < len(groups) <= _MAX_NAMES and any(last - first + 1 >= min_distance for first, last in groups):
+        names = [((first + last + 1) / 2, _group_name(machines, first, last)) for first, last in groups]
+        return RowNames(
+            _without_overlaps(names, min_distance), [first for first, _ in groups[1:]], names_every_machine=False
+        )
     return RowNames(
         [(row + 0.5, shorten(machines[row])) for row in _labelled_rows(count, height_in)], [], names_every_machine=False
     )
@@ -58,20 +60,20 @@ def _group_name(machines: list[str], first: int, last: int) -> str:
     return f"{shorten(machines[first])}…{end[0] if end else ''}"
 
 
-def _without_overlaps(named: list[tuple[float, str]], least: float) -> list[tuple[float, str]]:
+def _without_overlaps(names: list[tuple[float, str]], min_distance: float) -> list[tuple[float, str]]:
     """Return the names that do not overlap the one before."""
-    spaced: list[tuple[float, str]] = []
-    for place, name in named:
-        if not spaced or place - spaced[-1][0] >= least:
-            spaced.append((place, name))
-    return spaced
+    result: list[tuple[float, str]] = []
+    for position, name in names:
+        if not result or position - result[-1][0] >= min_distance:
+            result.append((position, name))
+    return result
 
 
 def _labelled_rows(count: int, height_in: float) -> range:
-    most = min(int(height_in * 72 / _NAME_PT), _MOST_NAMES)
+    max_names = min(int(height_in * 72 / _NAME_PT), _MAX_NAMES)
     scale = 1
     while True:
         for factor in (1, 2, 5):
-            if count / (factor * scale) <= most:
+            if count / (factor * scale) <= max_names:
                 return range(0, count, factor * scale)
         scale *= 10

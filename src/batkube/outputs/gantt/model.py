@@ -20,7 +20,7 @@ from batkube.outputs.measures.occupancy.stays import Bools, horizon_s, stays_of
 from batkube.outputs.measures.occupancy.step_functions import StepFunction, queue_length, utilisation_steps
 
 #: Charts with more boxes are rasterized, without outlines and hover texts.
-MOST_VECTOR_BOXES = 2_000
+MAX_VECTOR_BOXES = 2_000
 #: Overlaps of less than this share of the chart's length (half a point on paper) get no lanes.
 _MIN_WIDTH = 1 / 1600
 
@@ -33,7 +33,7 @@ class GanttModel:
     subtitle: str
     metrics: Metrics
     machine_names: list[str]
-    #: One row per thing that has boxes: the run's jobs, then its services (owners of pods without a job).
+    #: One row per subject of boxes: the run's jobs, then its services (owners of pods without a job).
     subjects: pd.DataFrame
     boxes: Boxes
     absences: list[Absence]
@@ -49,7 +49,7 @@ class GanttModel:
 
     @property
     def has_lanes(self) -> bool:
-        """True if many rows are divided into lanes, and therefore need height."""
+        """True if many rows are divided into lanes, and therefore need to be higher."""
         return bool((self.boxes.top % 1 != 0).sum() > len(self.boxes) / 4)
 
 
@@ -88,22 +88,22 @@ def gantt_model_of(
         colouring = colour_jobs(subjects, color_by, for_print=for_print)
     else:
         colouring = shift_colouring(subjects, results, against)
-    if against is None and color_by == "job" and len(boxes) > MOST_VECTOR_BOXES:
+    if against is None and color_by == "job" and len(boxes) > MAX_VECTOR_BOXES:
         fills = distinct_fills(colouring.fills, boxes, results.machine_count, start_s, end_s, in_grey=for_print)
         colouring = replace(colouring, fills=fills)
-    ended_well = (subjects["final_state"] == "COMPLETED_SUCCESSFULLY") | subjects["finish_time"].isna()
+    succeeded = (subjects["final_state"] == "COMPLETED_SUCCESSFULLY") | subjects["finish_time"].isna()
     metrics = results.metrics
     default_title = "" if for_print else _title(results, against)
-    facts = _subtitle(results, metrics, stays.unplaced) + _window_remark(window, start_s, end_s)
+    subtitle = _subtitle(results, metrics, stays.unplaced) + _window_remark(window, start_s, end_s)
     return GanttModel(
         title=default_title if title is None else title,
-        subtitle="" if for_print else facts,
+        subtitle="" if for_print else subtitle,
         metrics=metrics,
         machine_names=_without_domain(results.machine_names),
         subjects=subjects,
         boxes=boxes,
         absences=[absence for absence in absences_of(results) if absence.end > start_s and absence.start < end_s],
-        is_failure=~ended_well.to_numpy()[boxes.job],
+        is_failure=~succeeded.to_numpy()[boxes.job],
         colouring=colouring,
         utilisation=utilisation_steps(results, job_stays),
         queue=queue_length(results),
@@ -139,7 +139,7 @@ def _time_range(
 
 
 def _window_remark(window: tuple[float | None, float | None] | None, start_s: float, end_s: float) -> str:
-    """Return a remark on the part that is shown if not all is, since the numbers are of the whole run."""
+    """Return a remark on the window, if the chart has one, because the numbers are of the whole run."""
     if window is None or window == (None, None):
         return ""
     return f"  ·  whole run; shown: {human_duration(seconds(start_s))} to {human_duration(seconds(end_s))}"
@@ -161,8 +161,7 @@ def _subtitle(results: MeasuredRun, metrics: Metrics, unplaced: int) -> str:
         parts.append(f"mean wait {human_duration(seconds(metrics.wait_s_mean))}")
     if metrics.utilisation is not None:
         parts.append(f"utilisation {metrics.utilisation * 100:.1f} %")
-    if results.failure_remark:
-        parts.append(results.failure_remark)
+    parts += filter(None, (results.failure_remark, results.change_remark))
     if unplaced:
         parts.append(f"{unplaced:,} not drawn: their machines are unknown")
     return "  ·  ".join(parts)

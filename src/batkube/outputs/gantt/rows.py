@@ -15,7 +15,7 @@ from matplotlib.patheffects import withStroke
 from batkube.outputs.charts.palette import FAILURE_HATCHES, lightness
 from batkube.outputs.gantt.lanes import Boxes
 from batkube.outputs.gantt.machine_labels import row_names
-from batkube.outputs.gantt.model import MOST_VECTOR_BOXES, GanttModel
+from batkube.outputs.gantt.model import MAX_VECTOR_BOXES, GanttModel
 from batkube.outputs.measures.occupancy.stays import Bools, Floats
 from batkube.outputs.pages.colours import LIGHT
 
@@ -28,66 +28,64 @@ OUTLINE_COLOUR = "#666666"
 _DARK = 0.45
 
 
-def draw_rows(axes: Axes, picture: GanttModel, *, width_in: float, height_in: float) -> None:
+def draw_rows(axes: Axes, model: GanttModel, *, width_in: float, height_in: float) -> None:
     """Draw the machines' rows with the boxes and their labels into `axes`, which have the given size."""
-    count = len(picture.machine_names)
-    axes.set_xlim(picture.start_s, picture.end_s)
+    count = len(model.machine_names)
+    axes.set_xlim(model.start_s, model.end_s)
     axes.set_ylim(count, 0)
     row_pt = height_in * 72 / count
-    point_s = (picture.end_s - picture.start_s) / (width_in * 72)
-    _draw_absences(axes, picture)
-    _draw_boxes(axes, picture, row_pt, point_s)
-    if len(picture.boxes) <= MOST_VECTOR_BOXES:
-        _draw_labels(axes, picture, row_pt, point_s)
-    rows = row_names(picture.machine_names, height_in)
+    point_s = (model.end_s - model.start_s) / (width_in * 72)
+    _draw_absences(axes, model)
+    _draw_boxes(axes, model, row_pt, point_s)
+    if len(model.boxes) <= MAX_VECTOR_BOXES:
+        _draw_labels(axes, model, row_pt, point_s)
+    rows = row_names(model.machine_names, height_in)
     axes.set_yticks([place for place, _ in rows.names], [name for _, name in rows.names], fontsize=7)
     axes.tick_params(axis="y", length=0 if rows.names_every_machine or rows.borders else 2.5)
     if rows.borders:
-        axes.hlines(rows.borders, picture.start_s, picture.end_s, colors="white", linewidth=1.6, zorder=3.5)
-        axes.hlines(rows.borders, picture.start_s, picture.end_s, colors=LIGHT["ink"], linewidth=0.6, zorder=3.6)
+        axes.hlines(rows.borders, model.start_s, model.end_s, colors="white", linewidth=1.6, zorder=3.5)
+        axes.hlines(rows.borders, model.start_s, model.end_s, colors=LIGHT["ink"], linewidth=0.6, zorder=3.6)
     if row_pt >= 8:
-        axes.hlines(
-            np.arange(1, count), picture.start_s, picture.end_s, colors=LIGHT["rule"], linewidth=0.5, zorder=0.5
-        )
+        axes.hlines(np.arange(1, count), model.start_s, model.end_s, colors=LIGHT["rule"], linewidth=0.5, zorder=0.5)
     axes.set_ylabel("machine")
 
 
-def _draw_absences(axes: Axes, picture: GanttModel) -> None:
-    """Draw the periods in which machines took no work, behind the boxes."""
+def _draw_absences(axes: Axes, model: GanttModel) -> None:
+    """Draw the absences of machines, behind the boxes."""
     corners = [
         ((start, machine), (start, machine + 1), (end, machine + 1), (end, machine))
-        for machine, start, end in picture.absences
+        for machine, start, end in model.absences
     ]
     if corners:
         grey = PolyCollection(
             corners, facecolors=ABSENT_FILL, edgecolors=ABSENT_LINES, linewidths=0, hatch=ABSENT_HATCH, zorder=1
         )
-        grey.set_rasterized(len(corners) > MOST_VECTOR_BOXES)
+        grey.set_rasterized(len(corners) > MAX_VECTOR_BOXES)
         axes.add_collection(grey, autolim=False)
 
 
-def _draw_boxes(axes: Axes, picture: GanttModel, row_pt: float, point_s: float) -> None:
-    boxes = picture.boxes
-    dense = len(boxes) > MOST_VECTOR_BOXES
+def _draw_boxes(axes: Axes, model: GanttModel, row_pt: float, point_s: float) -> None:
+    boxes = model.boxes
+    dense = len(boxes) > MAX_VECTOR_BOXES
     inset = min(0.06, 0.9 / row_pt) if row_pt >= 4 else 0.0
     corners = _corners(boxes, inset)
-    fills = to_rgba_array(picture.colouring.fills)[boxes.job]
+    fills = to_rgba_array(model.colouring.fills)[boxes.job]
     edges = fills.copy() if dense else np.broadcast_to(to_rgba("white"), fills.shape).copy()
-    # Dense: a hairline of the box's own colour keeps even the shortest job visible; an outline needs some space.
-    roomy = (boxes.right - boxes.left > 3 * point_s) | (not dense)
-    alarming = picture.is_failure & ~boxes.lost
-    hatches = _hatches(picture, alarming)
-    edges[(hatches != "") & roomy] = to_rgba(OUTLINE_COLOUR)
-    edges[alarming & roomy] = to_rgba(FAILURE_COLOUR)
-    edges[boxes.lost & roomy] = to_rgba(LOST_COLOUR)
-    for is_alarm, hatch in sorted(set(zip(alarming.tolist(), hatches.tolist(), strict=True))):
-        chosen = (alarming == is_alarm) & (hatches == hatch)
+    # If dense, a hairline in the colour of the box keeps even the shortest job visible; an outline needs some space.
+    has_outline = (boxes.right - boxes.left > 3 * point_s) | (not dense)
+    failed = model.is_failure & ~boxes.lost
+    hatches = _hatches(model, failed)
+    edges[(hatches != "") & has_outline] = to_rgba(OUTLINE_COLOUR)
+    edges[failed & has_outline] = to_rgba(FAILURE_COLOUR)
+    edges[boxes.lost & has_outline] = to_rgba(LOST_COLOUR)
+    for is_failed, hatch in sorted(set(zip(failed.tolist(), hatches.tolist(), strict=True))):
+        selected = (failed == is_failed) & (hatches == hatch)
         collection = PolyCollection(
             # A whole array is a documented fast path (PolyCollection.set_verts).
-            corners[chosen],
-            facecolors=fills[chosen],
-            edgecolors=edges[chosen],
-            linewidths=0.25 if dense else (0.9 if is_alarm else 0.6),
+            corners[selected],
+            facecolors=fills[selected],
+            edgecolors=edges[selected],
+            linewidths=0.25 if dense else (0.9 if is_failed else 0.6),
             hatch=None if dense else (hatch or None),
             zorder=2,
         )
@@ -95,12 +93,12 @@ def _draw_boxes(axes: Axes, picture: GanttModel, row_pt: float, point_s: float) 
         axes.add_collection(collection, autolim=False)
 
 
-def _hatches(picture: GanttModel, alarming: Bools) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
+def _hatches(model: GanttModel, failed: Bools) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
     """Return each box's hatch, "" for none; those of lost work and failures override those of users or profiles."""
-    own = picture.colouring.hatches or [""] * len(picture.subjects)
-    hatches = np.array(own, dtype="<U8")[picture.boxes.job]
-    hatches[alarming & ~np.isin(hatches, sorted(FAILURE_HATCHES))] = FAILURE_HATCH
-    hatches[picture.boxes.lost] = LOST_HATCH
+    own = model.colouring.hatches or [""] * len(model.subjects)
+    hatches = np.array(own, dtype="<U8")[model.boxes.job]
+    hatches[failed & ~np.isin(hatches, sorted(FAILURE_HATCHES))] = FAILURE_HATCH
+    hatches[model.boxes.lost] = LOST_HATCH
     return hatches
 
 
@@ -113,17 +111,17 @@ def _corners(boxes: Boxes, inset: float) -> Floats:
     return np.stack((x, y), axis=2)
 
 
-def _draw_labels(axes: Axes, picture: GanttModel, row_pt: float, point_s: float) -> None:
+def _draw_labels(axes: Axes, model: GanttModel, row_pt: float, point_s: float) -> None:
     """Write each job's id into its boxes where it fits, estimated from the font's average character width."""
-    boxes, names = picture.boxes, picture.subjects["job_id"].tolist()
-    hatched = _hatches(picture, picture.is_failure & ~boxes.lost) != ""
+    boxes, names = model.boxes, model.subjects["job_id"].tolist()
+    hatched = _hatches(model, model.is_failure & ~boxes.lost) != ""
     for box in range(len(boxes)):
         text = names[boxes.job[box]]
-        wide_pt = (boxes.right[box] - boxes.left[box]) / point_s
-        tall_pt = (boxes.bottom[box] - boxes.top[box]) * row_pt
-        size = min(7.0, tall_pt / 1.35, (wide_pt - 3) / (0.64 * len(text)))
+        width_pt = (boxes.right[box] - boxes.left[box]) / point_s
+        height_pt = (boxes.bottom[box] - boxes.top[box]) * row_pt
+        size = min(7.0, height_pt / 1.35, (width_pt - 3) / (0.64 * len(text)))
         if size >= 4.5:
-            fill = picture.colouring.fills[boxes.job[box]]
+            fill = model.colouring.fills[boxes.job[box]]
             label = axes.text(
                 (boxes.left[box] + boxes.right[box]) / 2,
                 (boxes.top[box] + boxes.bottom[box]) / 2,
@@ -134,7 +132,6 @@ def _draw_labels(axes: Axes, picture: GanttModel, row_pt: float, point_s: float)
                 color=_text_colour_on(fill),
                 clip_on=True,
                 zorder=3,
-                parse_math=False,
             )
             if hatched[box]:
                 label.set_path_effects([withStroke(linewidth=2.5, foreground=fill)])

@@ -1,6 +1,6 @@
-"""Gantt chart with a time slider, which covers the part of the chart after the chosen instant.
+"""Gantt chart with a time slider, which covers the part of the chart after the selected instant.
 
-The page contains one picture, so it is hardly larger than the chart. A notebook shows it in a sandboxed frame, so that
+The page contains one drawing, so it is hardly larger than the chart. A notebook shows it in a sandboxed frame, so that
 its script can access nothing else.
 """
 
@@ -82,13 +82,13 @@ svg .hover rect {{ fill: transparent; }}
 class Stepper:
     """The page with the slider; a notebook shows it, and `save` writes it."""
 
-    def __init__(self, picture: GanttModel, svg: str) -> None:
-        area, instants = chart_area(picture), _instants(picture)
+    def __init__(self, model: GanttModel, svg: str) -> None:
+        area, instants = chart_area(model), _instants(model)
         steps = {"left": area.left, "width": area.width, "instants": instants}
         self.html = _PAGE.format(
             policy=content_security_policy(_SCRIPT),
-            title=escape(picture.title),
-            svg=with_hover_texts(picture, svg),
+            title=escape(model.title),
+            svg=with_hover_texts(model, svg),
             last=len(instants) - 1,
             top=area.top,
             height=area.height,
@@ -108,24 +108,24 @@ class Stepper:
         return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(self.html)}"></iframe>'
 
 
-def _instants(picture: GanttModel) -> list[tuple[float, str]]:
-    """Return the instants at which anything changes: the position of each from 0 to 1, and its description."""
-    moments = _step_times(picture)
-    waiting, busy = picture.queue.at(moments), picture.utilisation.at(moments)
-    length = picture.end_s - picture.start_s
+def _instants(model: GanttModel) -> list[tuple[float, str]]:
+    """Return the instants at which anything changes, each with its position from 0 to 1 and its description."""
+    times = _step_times(model)
+    waiting, busy = model.queue.at(times), model.utilisation.at(times)
+    length = model.end_s - model.start_s
     return [
         (
-            round((moment - picture.start_s) / length, 6),
-            f"{moment:,.1f} s ({human_duration(seconds(moment))}): {int(jobs):,} jobs waiting, utilisation {share:.1%}",
+            round((time - model.start_s) / length, 6),
+            f"{time:,.1f} s ({human_duration(seconds(time))}): {int(jobs):,} jobs waiting, utilisation {share:.1%}",
         )
-        for moment, jobs, share in zip(moments.tolist(), waiting.tolist(), busy.tolist(), strict=True)
+        for time, jobs, share in zip(times.tolist(), waiting.tolist(), busy.tolist(), strict=True)
     ]
 
 
-def _step_times(picture: GanttModel) -> Floats:
+def _step_times(model: GanttModel) -> Floats:
     """Return the times at which boxes begin and end, or evenly spaced ones if these are too many."""
-    changes = np.union1d(picture.boxes.left, picture.boxes.right)
-    inside = changes[(changes > picture.start_s) & (changes < picture.end_s)]
+    changes = np.union1d(model.boxes.left, model.boxes.right)
+    inside = changes[(changes > model.start_s) & (changes < model.end_s)]
     if len(inside) > MAX_STEPS:
-        return np.linspace(picture.start_s, picture.end_s, MAX_STEPS)
-    return np.concatenate(([picture.start_s], inside, [picture.end_s]))
+        return np.linspace(model.start_s, model.end_s, MAX_STEPS)
+    return np.concatenate(([model.start_s], inside, [model.end_s]))

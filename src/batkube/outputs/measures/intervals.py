@@ -30,7 +30,7 @@ CONFIDENCE = 0.95
 
 _TINY = 1e-300
 _PRECISION = 1e-16
-_MOST_TERMS = 100_000
+_MAX_TERMS = 100_000
 _NORMAL_FROM = 1e6
 
 
@@ -100,11 +100,11 @@ class Difference:
         The confidence of each interval is raised to 1 − 0.05 / `comparisons`: among many comparisons, chance alone
         makes some look clear that are tested one by one.
         """
-        sure = 1 - (1 - CONFIDENCE) / (2 * comparisons)
+        probability = 1 - (1 - CONFIDENCE) / (2 * comparisons)
         widening = (
             1.0
             if comparisons == 1
-            else student_quantile(self.degrees_of_freedom, sure) / student_quantile(self.degrees_of_freedom)
+            else student_quantile(self.degrees_of_freedom, probability) / student_quantile(self.degrees_of_freedom)
         )
         return abs(self.value) > self.half * widening
 
@@ -112,7 +112,7 @@ class Difference:
 def sample_of(values: Sequence[float]) -> Sample:
     """Return the statistics of the observations, of which there must be at least one, all finite."""
     if not values or not all(map(math.isfinite, values)):
-        raise ValueError("a sample needs at least one number, and finite ones only")
+        raise ValueError("a sample needs at least one number, and all must be finite")
     # `statistics` computes with fractions: the mean of equal observations is exactly their value, and the spread 0.
     n, mean = len(values), statistics.mean(map(float, values))
     if n == 1:
@@ -212,7 +212,7 @@ def _beta_fraction(x: float, a: float, b: float) -> float:
     """Return the continued fraction of the incomplete beta function, evaluated forwards (Lentz's method)."""
     numerator, denominator = 1.0, 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
     value = denominator
-    for m in range(1, _MOST_TERMS):
+    for m in range(1, _MAX_TERMS):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for term in (even, odd):

@@ -1,6 +1,6 @@
 """Label, unit and preferred direction of each column of schedule.csv and of an experiment's tables.
 
-The one list for tables, comparisons, figures and reports.
+Tables, comparisons, figures and reports use this list.
 """
 
 from __future__ import annotations

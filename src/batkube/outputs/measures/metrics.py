@@ -58,7 +58,7 @@ class Metrics:
     evictions: int
     #: Machine-seconds, or core-seconds if jobs share machines, of attempts that were lost.
     work_lost_s: float | None
-    #: How often the scheduler did what no cluster allows.
+    #: How often the scheduler violated a rule that every cluster enforces.
     violations: int
     #: All of the above and further metrics, by the columns of schedule.csv and results.csv.
     columns: dict[str, float | None]
@@ -160,21 +160,21 @@ def window_s(window: Window, makespan_s: float | None) -> tuple[float, float]:
 def utilisation(results: RunFiles, window: Window) -> float | None:
     """Return the share of cpu, or of machines, that pods held in the window.
 
-    schedule.csv has it for the run's own window. For another one, jobs.csv has it if pods held what they asked for from
-    their jobs' starts to their finishes, and machine_states.csv if they held whole machines. Which of them does is
-    found by computing the run's own window; if neither does, the share is unknown.
+    schedule.csv has it for the run's own window. For another one, jobs.csv has it if pods held their requests from the
+    starts of jobs to their finishes, and machine_states.csv if they held whole machines. Which of the two applies is
+    determined by computing the run's own window; if neither applies, the share is unknown.
     """
     begin, end = _measured_range_s(results, window)
-    stated = results.schedule.get("mean_utilisation")
-    if not isinstance(stated, float):
+    recorded = results.schedule.get("mean_utilisation")
+    if not isinstance(recorded, float):
         return _utilisation_of_jobs(results, begin, end)
     own = results.schedule["measured_from"], results.schedule["measured_until"]
     if (begin, end) == own:
-        return stated
-    for share_of in (_utilisation_of_jobs, _utilisation_of_machines):
-        share = share_of(results, *own)
-        if share is not None and abs(share - stated) <= _ROUNDING:
-            return share_of(results, begin, end)
+        return recorded
+    for compute_share in (_utilisation_of_jobs, _utilisation_of_machines):
+        share = compute_share(results, *own)
+        if share is not None and abs(share - recorded) <= _ROUNDING:
+            return compute_share(results, begin, end)
     return None
 
 
@@ -208,11 +208,11 @@ def _utilisation_of_machines(results: RunFiles, begin: float, end: float) -> flo
 
 
 def _measured_range_s(results: RunFiles, window: Window) -> tuple[float, float]:
-    """Return the window for utilisation, in seconds; if no job ended, it ends as schedule.csv says."""
+    """Return the window for utilisation, in seconds; if no job ended, its end is that in schedule.csv."""
     makespan = last_finish_s(results.jobs)
     begin, end = window_s(window, makespan)
-    stated = results.schedule.get("measured_until")
-    return begin, max(begin, stated) if makespan is None and isinstance(stated, float) else end
+    recorded = results.schedule.get("measured_until")
+    return begin, max(begin, recorded) if makespan is None and isinstance(recorded, float) else end
 
 
 def measured_jobs(done: pd.DataFrame) -> list[MeasuredJob]:

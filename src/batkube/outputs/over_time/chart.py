@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from batkube.outputs.over_time.chart_kinds import ChartKind
 
-_ENDINGS = (".svg", ".pdf", ".pgf", ".png")
+_EXTENSIONS = (".svg", ".pdf", ".pgf", ".png")
 
 
 def draw_chart(
@@ -48,9 +48,9 @@ def save_chart(
     window: tuple[float | None, float | None] = (None, None),
     width_in: float | None = None,
 ) -> None:
-    """Write the chart of runs to `path`, whose ending selects the format. The same runs give the same bytes."""
-    if path.suffix.lower() not in _ENDINGS:
-        problem, remedy = "has an ending that is not a picture format", f"end the name in one of {', '.join(_ENDINGS)}"
+    """Write the chart of runs to `path`, whose extension selects the format. The same runs give the same bytes."""
+    if path.suffix.lower() not in _EXTENSIONS:
+        problem, remedy = "does not have the extension of an image format", f"use one of {', '.join(_EXTENSIONS)}"
         raise InputError(path, problem=problem, remedy=remedy)
     from batkube.outputs.charts.inline_svg import render_figure
 

@@ -1,4 +1,4 @@
-"""Kinds of charts over time, without the drawing libraries, which the help of a command need not load."""
+"""Kinds of charts over time; separate from the drawing, so that the help of commands imports no libraries."""
 
 from __future__ import annotations
 

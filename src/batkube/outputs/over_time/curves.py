@@ -51,7 +51,7 @@ STATES = {
 def panels_of(kind: ChartKind, runs: Sequence[MeasuredRun]) -> list[CurvePanel]:
     """Return the panels of a chart. Raises InputError if a run lacks the data."""
     if kind is ChartKind.STATES:
-        return [_states(run, named=len(runs) > 1) for run in runs]
+        return [_states(run, with_title=len(runs) > 1) for run in runs]
     if kind is ChartKind.FREE:
         unit = f"free {_unit(runs)}"
         titles = [run.name if len(runs) > 1 else "" for run in runs]
@@ -70,20 +70,20 @@ def end_of(runs: Sequence[MeasuredRun]) -> float:
     return max(horizon_s(run.jobs) for run in runs)
 
 
-def _states(run: MeasuredRun, *, named: bool) -> CurvePanel:
+def _states(run: MeasuredRun, *, with_title: bool) -> CurvePanel:
     frame = run.machine_states
     if frame.empty:
         problem = "has no machine_states.csv, so the states of its machines are unknown"
-        raise InputError(run.path, problem=problem, remedy="give the output folder of a run")
+        raise InputError(run.path, problem=problem, remedy="use the output folder of a run")
     times = frame["time"].to_numpy(dtype=np.float64)
     columns = [name for name in STATES if name in frame and (frame[name] > 0).any()]
     curves = [ChartCurve(STATES[name], StepFunction(times, frame[name].to_numpy(dtype=np.float64))) for name in columns]
     top = float(frame[columns].sum(axis=1).max())
-    return CurvePanel("machines", curves, title=run.name if named else "", is_stacked=True, top=top)
+    return CurvePanel("machines", curves, title=run.name if with_title else "", is_stacked=True, top=top)
 
 
 def _free(run: MeasuredRun) -> StepFunction:
-    """Return the capacity that is neither in use nor on a machine that takes no work, in machines or cores."""
+    """Return the capacity that is neither in use nor on an absent machine, in machines or cores."""
     capacity = capacity_of(run)
     busy = busy_periods_of(stays_of(run), sharing=run.shares_machines)
     end = horizon_s(run.jobs)

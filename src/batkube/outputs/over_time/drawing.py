@@ -51,9 +51,9 @@ def draw_panels(
         grid: list[Axes] = list(figure.subplots(len(panels), 1, squeeze=False, sharex=True)[:, 0])
         for axes, panel in zip(grid, panels, strict=True):
             axes.set_xlim(start_s, end_s)
-            steps = [curve.steps.within(start_s, end_s, most=int(width * _STEPS_PER_IN)) for curve in panel.curves]
+            steps = [curve.steps.within(start_s, end_s, max_steps=int(width * _STEPS_PER_IN)) for curve in panel.curves]
             _draw(axes, panel, steps, labels)
-        axis = time_axis(start_s, end_s, most_ticks=int(width * 1.6))
+        axis = time_axis(start_s, end_s, max_ticks=int(width * 1.6))
         grid[-1].set_xticks(axis.ticks_s, axis.labels)
         grid[-1].set_xlabel(f"time ({axis.unit})")
         figure.align_ylabels(grid)
@@ -101,8 +101,8 @@ def _draw(axes: Axes, panel: CurvePanel, curves: Sequence[StepFunction], labels:
                 linewidth=1.1,
                 label=shorten(curve.label),
             )
-    reach = max([panel.top or 0.0, 1.0, *(float(steps.values.max()) for steps in curves)])
-    axes.set_ylim(0, reach if panel.is_stacked else reach * 1.05)
+    upper_limit = max([panel.top or 0.0, 1.0, *(float(steps.values.max()) for steps in curves)])
+    axes.set_ylim(0, upper_limit if panel.is_stacked else upper_limit * 1.05)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
     axes.set_ylabel(panel.unit)
     if not panel.is_stacked:
@@ -116,11 +116,11 @@ def _draw(axes: Axes, panel: CurvePanel, curves: Sequence[StepFunction], labels:
 def _draw_stacked(axes: Axes, panel: CurvePanel, steps: Sequence[StepFunction]) -> None:
     """Draw stacked curves, which all have the same times."""
     low = np.zeros(len(steps[0].times))
-    for curve, one in zip(panel.curves, steps, strict=True):
+    for curve, curve_steps in zip(panel.curves, steps, strict=True):
         fill, hatch = _FILLS[curve.label]
-        high = low + one.values
+        high = low + curve_steps.values
         axes.fill_between(
-            one.times,
+            curve_steps.times,
             low,
             high,
             step="post",

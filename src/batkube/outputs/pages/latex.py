@@ -1,6 +1,6 @@
 r"""LaTeX tables for papers, which need `\usepackage{booktabs}` and no other package.
 
-A file holds one `tabular`, to be included with `\input` in a `table` of the paper. Numbers are set in math mode, with
+A file contains one `tabular`, to be included with `\input` in a `table` of a paper. Numbers are set in math mode, with
 thin spaces between thousands, and right-aligned.
 """
 
@@ -85,8 +85,8 @@ def tabular(
     columns = "l" * texts + "r" * (len(headings) - texts)
     lines = [f"% {line}" for line in remark.splitlines()]
     lines += [rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}", r"\toprule", " & ".join(headings) + r" \\", r"\midrule"]
-    for place, row in enumerate(rows):
-        if below and place == below:
+    for number, row in enumerate(rows):
+        if below and number == below:
             lines.append(r"\midrule")
         lines.append(" & ".join(row) + r" \\")
     lines.append(r"\bottomrule")

@@ -37,20 +37,20 @@ def audit_section(results: MeasuredRun) -> Section | None:
         return None
     head, *lines = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
     unanswered = f" A scheduler did not answer {head['unanswered']:,} times." if head["unanswered"] else ""
-    misses = head.get("unsettled", 0)
-    unsettled = f" The cluster changed too fast for a comparison {misses:,} times." if misses else ""
+    unsettled_count = head.get("unsettled", 0)
+    unsettled = f" The cluster changed too fast for a comparison {unsettled_count:,} times." if unsettled_count else ""
     count = f"{head['count']:,} times"
     text = f"The schedulers' view of the cluster was compared with its real state {count}.{unanswered}{unsettled}"
     lead = paragraph(text)
     if not lines:
-        return Section("beliefs", _TITLE, join([lead, paragraph("There was no difference.")]))
+        return Section("audit", _TITLE, join([lead, paragraph("There was no difference.")]))
     parts: list[Markup | None] = [lead, _summary(lines)]
     figure = _draw_differences(lines)
     if figure is not None:
         svg = render_figure(figure, "svg").decode()
         title = "Differences between the schedulers' view and the cluster over time"
-        parts.append(element("figure", inline_svg(svg, prefix="beliefs", title=title)))
-    return Section("beliefs", _TITLE, join(parts))
+        parts.append(element("figure", inline_svg(svg, prefix="audit", title=title)))
+    return Section("audit", _TITLE, join(parts))
 
 
 def _summary(lines: AuditLines) -> Markup:
@@ -62,14 +62,15 @@ def _summary(lines: AuditLines) -> Markup:
         new = [line for line in lines if line["kind"] == kind and line.get("is", "new") == "new"]
         if not new:
             continue
-        lasted = [
+        durations_s = [
             (line["at"] - line["since"]) / NANOSECONDS_PER_SECOND
             for line in lines
             if line["kind"] == kind and "since" in line
         ]
         first = new[0]
         place = " ".join(str(first[key]) for key in ("pod", "node", "what") if first.get(key))
-        mean = Cell(f"{sum(lasted) / len(lasted):,.1f}", sum(lasted) / len(lasted)) if lasted else Cell("–")
+        mean_s = sum(durations_s) / len(durations_s) if durations_s else None
+        mean = Cell("–") if mean_s is None else Cell(f"{mean_s:,.1f}", mean_s)
         rows.append(
             [kind, meaning, Cell(f"{len(new):,}", len(new)), f"{human_duration(Instant(first['at']))}: {place}", mean]
         )

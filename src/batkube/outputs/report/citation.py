@@ -25,27 +25,27 @@ def citation() -> dict[str, Any]:
 
 def reference() -> str:
     """Return the reference as plain text."""
-    cited = citation()
-    year = f" ({str(cited['date-released'])[:4]})" if "date-released" in cited else ""
-    return f"{_authors(cited)}{year}. {cited['title']}. Software, version {__version__}, {cited['license']}."
+    data = citation()
+    year = f" ({str(data['date-released'])[:4]})" if "date-released" in data else ""
+    return f"{_authors(data)}{year}. {data['title']}. Software, version {__version__}, {data['license']}."
 
 
 def bibtex() -> str:
     """Return the reference as a BibTeX entry."""
-    cited = citation()
+    data = citation()
     fields = {
-        "author": f"{{{escape(_authors(cited))}}}",
-        "title": f"{{{escape(cited['title'])}}}",
+        "author": f"{{{escape(_authors(data))}}}",
+        "title": f"{{{escape(data['title'])}}}",
         "version": __version__,
-        "license": cited["license"],
-        "url": cited.get("url"),
-        "year": str(cited["date-released"])[:4] if "date-released" in cited else None,
+        "license": data["license"],
+        "url": data.get("url"),
+        "year": str(data["date-released"])[:4] if "date-released" in data else None,
         "note": f"Software, version {__version__}",
     }
     lines = [f"  {name:<8}= {{{value}}}," for name, value in fields.items() if value]
     return "\n".join([f"@misc{{{KEY},", *lines, "}"])
 
 
-def _authors(cited: dict[str, Any]) -> str:
-    authors = cited["authors"]
+def _authors(data: dict[str, Any]) -> str:
+    authors = data["authors"]
     return " and ".join(author.get("name") or f"{author['given-names']} {author['family-names']}" for author in authors)

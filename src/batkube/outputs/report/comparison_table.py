@@ -9,11 +9,11 @@ from batkube.outputs.pages.latex import LATEX_SIGNS, escape, footnote, math_numb
 
 def comparison_latex(comparison: Comparison) -> str:
     """Return the metrics as LaTeX: a row per metric that any run has, a column per run; warnings are comments."""
-    signs = [standing.sign for standing in comparison.comparability]
+    signs = [comparability.sign for comparability in comparison.comparability]
     heads = ["", "", *(escape(label) + LATEX_SIGNS[sign] for label, sign in zip(comparison.labels, signs, strict=True))]
     rows = []
-    for place, row in enumerate(comparison.rows[0]):
-        cells = [rows_of[place] for rows_of in comparison.rows]
+    for number, row in enumerate(comparison.rows[0]):
+        cells = [run_rows[number] for run_rows in comparison.rows]
         if any(cell.value is not None for cell in cells):
             name = ("\\quad " if row.name.startswith(" ") else "") + escape(row.name.strip().replace("_", " "))
             rows.append([name, escape(row.unit), *(math_number(cell.text) for cell in cells)])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SIZE_IN = (9.6, 2.9)
 #: Curves of more jobs are reduced to this many steps, which is finer than print.
-_MOST_STEPS = 1_000
+_MAX_STEPS = 1_000
 #: If the values span more than the first factor, the axis is logarithmic, and spans at most the second factor.
 _LOG_FROM_RATIO, _MAX_RATIO = 100, 1e6
 
@@ -49,9 +49,9 @@ def _draw(axes: Axes, values: Floats, label: str, unit: str, colour: str) -> Non
 
     ordered = np.sort(values)
     shares = np.arange(1, len(ordered) + 1) / len(ordered)
-    if len(ordered) > _MOST_STEPS:
-        chosen = np.unique(np.linspace(0, len(ordered) - 1, _MOST_STEPS).round().astype(np.int64))
-        ordered, shares = ordered[chosen], shares[chosen]
+    if len(ordered) > _MAX_STEPS:
+        selected = np.unique(np.linspace(0, len(ordered) - 1, _MAX_STEPS).round().astype(np.int64))
+        ordered, shares = ordered[selected], shares[selected]
     begin, end, is_log = _axis_range(ordered)
     if is_log:
         axes.set_xscale("log")
@@ -69,15 +69,15 @@ def _draw(axes: Axes, values: Floats, label: str, unit: str, colour: str) -> Non
     axes.grid(axis="both", color=LIGHT["rule"], linewidth=0.6)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    format_axis(axes.xaxis, label, unit, is_log=is_log, most_ticks=6)
+    format_axis(axes.xaxis, label, unit, is_log=is_log, max_ticks=6)
 
 
 def _axis_range(ordered: Floats) -> tuple[float, float, bool]:
     """Return where the axis of some sorted values begins and ends, and whether it is logarithmic."""
     low, high = float(ordered[0]), float(ordered[-1])
     positive = ordered[ordered > 0]
-    least = max(float(positive[0]), high / _MAX_RATIO) if len(positive) else 0.0
-    if least and high > _LOG_FROM_RATIO * least:
-        return least / 1.15, high * 1.15, True
+    smallest = max(float(positive[0]), high / _MAX_RATIO) if len(positive) else 0.0
+    if smallest and high > _LOG_FROM_RATIO * smallest:
+        return smallest / 1.15, high * 1.15, True
     margin = (high - low) * 0.04 or max(abs(high) * 0.05, 0.5)
     return low - margin, high + margin, False

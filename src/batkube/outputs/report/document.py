@@ -24,7 +24,7 @@ from batkube.outputs.report.run_details import notes_table
 from batkube.outputs.report.schedulers import schedulers_section
 from batkube.outputs.report.sources import sources_section
 
-_FEW_USERS, _MOST_USERS = 12, 200
+_MAX_OPEN_ROWS, _MAX_USERS = 12, 200
 
 
 def write_run_report(path: Path, target: Path, *, title: str | None = None) -> Path:
@@ -62,9 +62,9 @@ def run_summary(results: MeasuredRun) -> Markup:
 def _introduction(results: MeasuredRun) -> list[Markup]:
     metrics, count = results.metrics, results.machine_count
     scheduler = f"{results.scheduler}: " if results.scheduler else ""
-    lead = [paragraph(f"{scheduler}{metrics.jobs:,} jobs on {count:,} machine{'s' * (count != 1)}.", class_="told")]
-    if results.failure_remark:
-        lead.append(paragraph(f"This run {results.failure_remark}.", class_="bad"))
+    lead = [paragraph(f"{scheduler}{metrics.jobs:,} jobs on {count:,} machine{'s' * (count != 1)}.", class_="lead")]
+    for remark in filter(None, (results.failure_remark, results.change_remark)):
+        lead.append(paragraph(f"This run {remark}.", class_="bad"))
         reason = results.manifest.get("failure")
         if reason:
             lead.append(element("pre", str(reason), tabindex=0))
@@ -171,7 +171,7 @@ def _users_section(results: MeasuredRun) -> Section | None:
         return None
     heads = [Heading("user"), Heading("jobs", is_number=True), Heading("finished", is_number=True)]
     heads += [Heading("mean wait", "s", is_number=True), Heading("mean bounded slowdown", is_number=True)]
-    largest = users.sort_values("jobs", ascending=False, kind="stable").head(_MOST_USERS)
+    largest = users.sort_values("jobs", ascending=False, kind="stable").head(_MAX_USERS)
     rows: list[list[Any]] = []
     for name, row in largest.iterrows():
         cells: list[Any] = [str(name) or "(no user)", Cell(f"{row['jobs']:,.0f}", float(row["jobs"]))]
@@ -183,8 +183,8 @@ def _users_section(results: MeasuredRun) -> Section | None:
     more = len(users) - len(largest)
     note = paragraph(f"{more:,} users with fewer jobs are left out.", class_="note") if more else None
     content = join((html_table(heads, rows), note))
-    folded = collapsible_if_long(f"{len(users):,} users", content, count=len(rows), few=_FEW_USERS)
-    return Section("users", "Users", folded)
+    section_content = collapsible_if_long(f"{len(users):,} users", content, count=len(rows), few=_MAX_OPEN_ROWS)
+    return Section("users", "Users", section_content)
 
 
 def _fidelity_section(results: MeasuredRun) -> Section | None:

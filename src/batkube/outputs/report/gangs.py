@@ -15,7 +15,7 @@ from batkube.outputs.pages.page import Section, paragraph
 
 #: The largest job of each class but the last.
 _SIZE_CLASSES = (1, 4, 16, 64, 256)
-_MOST_ROWS = 10
+_MAX_ROWS = 10
 
 
 def gangs_section(results: MeasuredRun) -> Section | None:
@@ -67,7 +67,7 @@ def _longest(waiting: pd.DataFrame) -> Markup:
         Heading("total wait"),
     ]
     lines: list[list[Any]] = []
-    for _, job in waiting.head(_MOST_ROWS).iterrows():
+    for _, job in waiting.head(_MAX_ROWS).iterrows():
         held, wait = float(job["member_wait"]), float(job["waiting_time"])
         lines.append(
             [

@@ -21,13 +21,13 @@ from batkube.kernel.instants import human_duration, seconds
 from batkube.outputs.pages.latex import escape
 from batkube.outputs.report.citation import KEY
 
-#: Stands in a sentence where Batkube is cited.
+#: Placeholder in a sentence for the citation of Batkube.
 _CITATION_MARK = "\N{REFERENCE MARK}"
 _CODE = re.compile("`([^`]*)`")
 #: Length to which hashes are shortened; enough to identify a file.
 _HASH_CHARACTERS = 12
 #: Longest enumeration; of further items, only the number is given.
-_MOST_NAMES = 8
+_MAX_NAMES = 8
 _POLICY, _MIB = "policy:", 2**20
 
 
@@ -109,8 +109,8 @@ def _common_or_each(
 
 
 def _enumerated(texts: Sequence[str], separator: str = ", ") -> str:
-    if len(texts) > _MOST_NAMES:
-        texts = [*texts[:_MOST_NAMES], f"{len(texts) - _MOST_NAMES:,} more"]
+    if len(texts) > _MAX_NAMES:
+        texts = [*texts[:_MAX_NAMES], f"{len(texts) - _MAX_NAMES:,} more"]
     if len(texts) < 2:
         return "".join(texts)
     end = separator if separator != ", " or len(texts) > 2 else " "
@@ -328,7 +328,7 @@ def _repeatable(runs: Sequence[RunFacts]) -> Iterator[str]:
 
 
 def _notes(runs: Sequence[RunFacts]) -> Iterator[str]:
-    """Yield the runs' fidelity notes, violations first, so that a reader can judge how far to trust the results."""
+    """Yield the runs' fidelity notes, violations first, so that a reader can judge the results."""
     counts: Counter[tuple[str, str, str]] = Counter()
     run_counts: Counter[tuple[str, str, str]] = Counter()
     for run in runs:
@@ -339,7 +339,7 @@ def _notes(runs: Sequence[RunFacts]) -> Iterator[str]:
     for severity, lead in (
         (
             Severity.VIOLATION,
-            "Schedulers did what no cluster allows, so these numbers are of an impossible schedule",
+            "Schedulers violated rules of every cluster, so these numbers are of an impossible schedule",
         ),
         (Severity.WARNING, "Limitations of the model"),
     ):

@@ -12,7 +12,7 @@ from batkube.outputs.pages.html_tables import Cell, Heading, html_table
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, paragraph
 
-_MOST_ROWS = 30
+_MAX_ROWS = 30
 _EXAMPLES = 3
 _NUMBER = re.compile(r"\d+")
 
@@ -66,7 +66,7 @@ def _by_reason(pods: pd.DataFrame) -> Markup:
     ]
     heads += [Heading("longest wait", "s", is_number=True), Heading("for example")]
     lines: list[list[Any]] = []
-    for rows, count in groups[:_MOST_ROWS]:
+    for rows, count in groups[:_MAX_ROWS]:
         wait = float((rows["scheduled"].fillna(rows["finished"]) - rows["created"]).max())
         attempts = float(rows["attempts"].max())
         lines.append(

@@ -19,5 +19,5 @@ def write_devices(path: Path, uses: Iterable[DeviceUse]) -> None:
         writer.writerow(COLUMNS)
         for use in uses:
             freed = "" if use.until is None else format_seconds(use.until)
-            what = (use.driver, use.pool, use.device, use.claim, " ".join(use.pods))
-            writer.writerow((*what, format_seconds(use.since), freed))
+            device_cells = (use.driver, use.pool, use.device, use.claim, " ".join(use.pods))
+            writer.writerow((*device_cells, format_seconds(use.since), freed))

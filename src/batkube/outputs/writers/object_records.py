@@ -1,4 +1,4 @@
-"""Rows for pods.csv and jobs.csv of pods and Jobs that are not workload jobs: made by controllers, programs or users.
+"""Rows in pods.csv and jobs.csv for pods and Jobs that are not workload jobs, but created by controllers or clients.
 
 The jobs of a workload are reported by their own controller (`execution.workload_jobs`). Everything else is observed in
 the store: a pod is bound, runs, ends or is deleted; a batch/v1 Job completes or fails. This module subscribes to pods,
@@ -35,7 +35,7 @@ from batkube.workloads.model import Job, Profile
 JOB = "jobs.batch"
 
 WorkloadOf = Callable[[str, Key], str | None]
-"""Returns the workload that an object, given by its storage and key, came with; None if it came with none."""
+"""Returns the workload that contained an object, given its storage and key; None if no workload did."""
 
 
 class _PodState:
@@ -245,7 +245,7 @@ class ObjectRecords:
                 del self._jobs[uid]
 
     def _workload_name(self, storage: str, key: Key, obj: KubeObject) -> str:
-        """Return the workload that an object, or an owner of it, came with."""
+        """Return the workload that contained an object or one of its owners; "" if no workload did."""
         workload = self._workload_of(storage, key)
         reference = controller_of(obj)
         if workload is not None or reference is None:
@@ -286,7 +286,7 @@ def _outcome(key: Key, job: KubeObject, job_state: _JobState, state: FinalState,
     pod = {"metadata": {}, "spec": template["spec"]}
     deadline_s = spec.get("activeDeadlineSeconds")
     annotations = (template.get("metadata") or {}).get("annotations") or {}
-    described = Job(
+    workload_job = Job(
         workload=job_state.workload,
         name=_display_name(namespace_of(key), job["metadata"]["name"]),
         submit=job_state.created,
@@ -299,7 +299,7 @@ def _outcome(key: Key, job: KubeObject, job_state: _JobState, state: FinalState,
         scheduler="" if (name := template["spec"].get("schedulerName", "")) == "default-scheduler" else name,
     )
     return Outcome(
-        job=described,
+        job=workload_job,
         state=state,
         scheduled=job_state.scheduled,
         started=job_state.started,

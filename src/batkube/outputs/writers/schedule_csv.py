@@ -38,7 +38,7 @@ def summary_of(
 ) -> dict[str, str | int]:
     """Return the row by column name.
 
-    `states` has the time that machines were busy, absent and asleep, and `usage` what pods held of them.
+    `states` has the time that machines were busy, absent and asleep, and `usage` the resources that pods held.
     `machine_count` includes nodes that programs created. `job_count` includes jobs without an outcome. Means and maxima
     are over the jobs between `warm_up` and `cool_down`.
     """
@@ -157,7 +157,7 @@ def _slowdowns(ran: Iterable[Outcome]) -> Sequence[float]:
 def _utilisations(
     usage: ResourceUsage, requested: set[str], begin: Instant, end: Instant, *, whole_machines: bool
 ) -> dict[str, float | None]:
-    """Return by column the share that pods held of what nodes offered from `begin` to `end`.
+    """Return by column the share of the nodes' capacity that pods held from `begin` to `end`.
 
     Of machines; or of cpu, and of each resource that jobs `requested` or pods held.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import re
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO
 
@@ -11,6 +11,7 @@ from batkube.cluster.jobs.outcomes import JobPodsRecord, PodRecord
 from batkube.cluster.mapping import NAMESPACE
 from batkube.cluster.store import Key
 from batkube.kernel.instants import START, Instant, format_seconds
+from batkube.outputs.writers.csv_fields import csv_field
 
 POD_COLUMNS = (
     "pod",
@@ -37,21 +38,24 @@ MACHINE_STATE_COLUMNS = (
     "nb_unavailable",
 )
 
+#: Returns the name of a pod, given its key: all pods of jobs are in one namespace.
+_POD_NAME: Callable[[Key], str] = operator.itemgetter(slice(len(NAMESPACE) + 1, None))
+
 AttemptsLookup = Callable[[Key], tuple[int, str]]
 """Returns how often placing a pod failed, and the reason of the last failure."""
-
-_NEEDS_QUOTES = re.compile('[,"\n\r]')
 
 
 class PodsWriter:
     """pods.csv: a row per pod, in the order in which jobs, and pods without a job, ended."""
 
-    def __init__(self, file: TextIO, node_names: Sequence[str], story: AttemptsLookup | None = None) -> None:
-        """`story` returns the failed attempts to place a pod; None for policies, which place a pod once or never."""
+    def __init__(self, file: TextIO, node_names: Sequence[str], attempts_of: AttemptsLookup | None = None) -> None:
+        """`attempts_of` returns the failed attempts to place a pod; None for policies, which have none."""
         self._file = file
         self._file.write(",".join(POD_COLUMNS) + "\n")
         self._node_names = node_names
-        self._attempts_of = story
+        #: The two cells that name a machine, by its id; None for pods that were not placed.
+        self._places: dict[int | None, str] = {None: ","}
+        self._attempts_of = attempts_of
 
     def write(self, record: JobPodsRecord) -> None:
         """Write the pods of one job.
@@ -60,50 +64,52 @@ class PodsWriter:
         node names are Kubernetes names.
         """
         job = record.job
-        owner = f"{_csv_field(job.name)},{_csv_field(job.workload)}"
+        owner = f",{csv_field(job.name)},{csv_field(job.workload)},"
         created = format_seconds(record.created)
         end = f"{_time_cell(record.finished)},{record.phase}"
         if self._attempts_of is not None:
             self._write_with_attempts(record, owner, created, end, self._attempts_of)
             return
-        rest = f"{_csv_field(record.reason)},{record.owner}"
-        times: Iterable[str]
-        if _are_equal(record.scheduled) and _are_equal(record.started):
-            times = itertools.repeat(_start_cells(record.scheduled[0], record.started[0]), len(record.keys))
+        last_cells = f"{csv_field(record.reason)},{record.owner}\n"
+        ends: Iterable[str]
+        if _are_equal(record.scheduled) and _are_equal(record.started) and None not in record.machine_ids:
+            start = _start_cells(record.scheduled[0], record.started[0])
+            ends = itertools.repeat(f",{created},{start},{end},1,{last_cells}")
         else:
-            times = map(_start_cells, record.scheduled, record.started)
-        nodes, name_at = self._node_names, len(NAMESPACE) + 1
-        self._file.writelines(
-            f"{key[name_at:]},{owner},,,{created},{moments},{end},0,{rest}\n"
-            if number is None
-            else f"{key[name_at:]},{owner},{nodes[number]},{number},{created},{moments},{end},1,{rest}\n"
-            for key, number, moments in zip(record.keys, record.machine_ids, times, strict=True)
-        )
+            ends = [
+                f",{created},{_start_cells(scheduled, started)},{end},{number is not None:d},{last_cells}"
+                for number, scheduled, started in zip(record.machine_ids, record.scheduled, record.started, strict=True)
+            ]
+        if len(self._places) <= len(self._node_names):  # clients create nodes during a run
+            self._places |= {number: f"{node},{number}" for number, node in enumerate(self._node_names)}
+        places = map(self._places.__getitem__, record.machine_ids)
+        rows = zip(map(_POD_NAME, record.keys), itertools.repeat(owner), places, ends, strict=False)
+        self._file.write("".join(itertools.chain.from_iterable(rows)))
 
     def _write_with_attempts(
-        self, record: JobPodsRecord, owner: str, created: str, end: str, story: AttemptsLookup
+        self, record: JobPodsRecord, owner: str, created: str, end: str, attempts_of: AttemptsLookup
     ) -> None:
         for key, number, scheduled, started in zip(
             record.keys, record.machine_ids, record.scheduled, record.started, strict=True
         ):
-            failures, why = story(key)
-            place = "," if number is None else f"{self._node_names[number]},{number}"
+            failures, last_reason = attempts_of(key)
+            node_cells = "," if number is None else f"{self._node_names[number]},{number}"
             times = _start_cells(scheduled, started)
             attempts = failures + (number is not None)
-            reason = _csv_field(record.reason or why)
-            name = key[len(NAMESPACE) + 1 :]
-            self._file.write(f"{name},{owner},{place},{created},{times},{end},{attempts},{reason},{record.owner}\n")
+            reason = csv_field(record.reason or last_reason)
+            name = _POD_NAME(key)
+            self._file.write(f"{name}{owner}{node_cells},{created},{times},{end},{attempts},{reason},{record.owner}\n")
 
     def write_pod(self, record: PodRecord) -> None:
         """Write a pod that does not belong to a workload job."""
-        failures, why = (0, "") if self._attempts_of is None else self._attempts_of(record.key)
+        failures, last_reason = (0, "") if self._attempts_of is None else self._attempts_of(record.key)
         name = record.key.removeprefix(f"{NAMESPACE}/")
-        place = f"{record.node},{'' if record.machine_id is None else record.machine_id}"
+        node_cells = f"{record.node},{'' if record.machine_id is None else record.machine_id}"
         times = ",".join(map(_time_cell, (record.created, record.scheduled, record.started, record.finished)))
         attempts = failures + (record.scheduled is not None)
-        reason = _csv_field(record.reason or why)
+        reason = csv_field(record.reason or last_reason)
         self._file.write(
-            f"{name},{_csv_field(record.job)},{_csv_field(record.workload)},{place},{times},{record.phase},"
+            f"{name},{csv_field(record.job)},{csv_field(record.workload)},{node_cells},{times},{record.phase},"
             f"{attempts},{reason},{record.owner}\n"
         )
 
@@ -118,14 +124,6 @@ def _start_cells(scheduled: Instant | None, started: Instant | None) -> str:
 
 def _time_cell(instant: Instant | None) -> str:
     return "" if instant is None else format_seconds(instant)
-
-
-def _csv_field(text: str) -> str:
-    """Return `text` as a CSV field, quoted when it must be (RFC 4180)."""
-    if not text.isalnum() and _NEEDS_QUOTES.search(text):
-        doubled = text.replace('"', '""')
-        return f'"{doubled}"'
-    return text
 
 
 class MachineStatesWriter:

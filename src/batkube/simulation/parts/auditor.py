@@ -59,15 +59,15 @@ class RunAuditor:
         comparisons: Sequence[CacheComparison],
         folder: Path,
         *,
-        is_outside: bool,
+        has_external_scheduler: bool,
     ) -> None:
-        """`folder` has the programs' files; `is_outside` means that external programs schedule."""
+        """`folder` has the programs' files; `has_external_scheduler` means that external programs schedule."""
         self._world = world
         self._interval = interval
         self._policy = policy
         self._comparisons = comparisons
         self._folder = folder
-        self._has_external_scheduler = is_outside
+        self._has_external_scheduler = has_external_scheduler
         self._auditor = Auditor()
         self._kubeflux_readers: dict[Path, KubeFluxAuditReader] = {}
         self._waiting: dict[Key, Instant] = {}
@@ -104,9 +104,9 @@ class RunAuditor:
 
     def _check(self, now: Instant) -> None:
         if self._policy is not None:
-            believed = _node_accounts(self._world, self._policy.assumed_nodes())
-            true = _node_accounts(self._world, self._actual_places())
-            self._record(self._auditor.update(set(cache_differences(believed, true)), now), now)
+            cached = _node_accounts(self._world, self._policy.assumed_nodes())
+            actual = _node_accounts(self._world, self._actual_places())
+            self._record(self._auditor.update(set(cache_differences(cached, actual)), now), now)
         for comparison in self._comparisons:
             mismatches = comparison.run(now)
             self.unanswered_count += mismatches is None
@@ -120,9 +120,9 @@ class RunAuditor:
         if not paths:
             return
         store = self._world.store
-        true = SchedulerCache.build(store.all(NODE).values(), store.all(POD).values()).accounts
+        actual = SchedulerCache.build(store.all(NODE).values(), store.all(POD).values()).accounts
         for path in paths:
-            self._record(self._kubeflux_readers.setdefault(path, KubeFluxAuditReader(path)).check(true, now), now)
+            self._record(self._kubeflux_readers.setdefault(path, KubeFluxAuditReader(path)).check(actual, now), now)
 
     def _record(self, lines: Iterable[Mapping[str, Any]], now: Instant) -> None:
         """Keep lines for audit.jsonl, and write each to the journal."""
@@ -140,7 +140,7 @@ class RunAuditor:
         return {key: node_of_pod(pod) for key, pod in pods if node_of_pod(pod) and not is_finished(pod)}
 
     def _check_left_waiting(self, now: Instant) -> None:
-        """Report pods that have been pending since the previous check although they fit on some node."""
+        """Report pods that have been pending since the previous check although they would fit on some node."""
         store, free = self._world.store, self._free_resources()
         current: set[Key] = set()
         lines: list[AuditLine] = []
@@ -178,11 +178,11 @@ class RunAuditor:
         for path in sorted(self._folder.rglob(KUBEFLUX_FILE)):
             self._record(self._kubeflux_readers.setdefault(path, KubeFluxAuditReader(path)).read_new_lines(), now)
         lines = [line for line in self.lines() if line.get("is", "new") == "new"]
-        beliefs = [line for line in lines if line["kind"] != LEFT_WAITING]
-        if beliefs:
-            first = beliefs[0]
+        cache_lines = [line for line in lines if line["kind"] != LEFT_WAITING]
+        if cache_lines:
+            first = cache_lines[0]
             example = " ".join(str(first[key]) for key in ("kind", "node", "pod", "what") if first.get(key))
-            self._world.notes.add(_WRONG_BELIEF, example=example, count=len(beliefs))
+            self._world.notes.add(_WRONG_BELIEF, example=example, count=len(cache_lines))
         if self.unanswered_count:
             self._world.notes.add(_NO_ANSWER, example="SIGUSR2", count=self.unanswered_count)
 

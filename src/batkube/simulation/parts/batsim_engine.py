@@ -57,10 +57,10 @@ def start_engine(world: World, inputs: Inputs, jobs: Iterable[Job], folder: Path
     from batkube.batsim.engine.connection import EngineConnection
 
     endpoint = scenario.engine.removeprefix(BATSIM_ENGINE).removeprefix(":")
-    wire = EngineConnection(endpoint, scenario.watchdog)
+    connection = EngineConnection(endpoint, scenario.watchdog)
     if not endpoint:
-        wire.start(scenario.platform, inputs.workloads, folder, shares_machines=shares)
-    known = {job.key: job for job in jobs}
-    batsim = BatsimEngine(world, inputs.platform.machines, known, wire, shares_machines=shares)
-    link = PeerConnection(lambda: batsim.finish(world.clock.now), wire.close, wire.log_tail)
-    return EngineSetup(batsim, link)
+        connection.start(scenario.platform, inputs.workloads, folder, shares_machines=shares)
+    jobs_by_key = {job.key: job for job in jobs}
+    batsim = BatsimEngine(world, inputs.platform.machines, jobs_by_key, connection, shares_machines=shares)
+    peer = PeerConnection(lambda: batsim.finish(world.clock.now), connection.close, connection.log_tail)
+    return EngineSetup(batsim, peer)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from batkube.cluster.jobs.outcomes import Outcome, PodListener
+from batkube.cluster.mapping import POD
+from batkube.cluster.pods.accessors import phase_of
 from batkube.cluster.store import Key
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class CompletionTracker:
-    """Tracks the jobs and objects on whose end a run waits."""
+    """Tracks the jobs and objects that a run waits for."""
 
     def __init__(
         self,
@@ -60,6 +62,7 @@ class CompletionTracker:
         #: Whether `until` was reached.
         self.is_time_up = False
         if until is not None:
+            world.agenda.is_endless = True  # what is due after the longest run is due after `until`
             world.agenda.book(Instant(until), Rank.WAKE, self._on_time_up)
 
     def track_objects(
@@ -118,6 +121,11 @@ class CompletionTracker:
             return []
         jobs = [f"Job {key}" for key in self.records.open_jobs()]
         return [*jobs, *(f"pod {key}" for key in self._running_pods), *self._objects.unapplied()]
+
+    def endless_pods(self) -> list[str]:
+        """Return the remaining pods that are running: if nothing more is due, they never end."""
+        pods = self._world.store.all(POD)
+        return [key for key in self._running_pods if phase_of(pods[key]) == "Running"]
 
     def report_remaining_pods(self) -> None:
         """Report the pods that have not ended."""

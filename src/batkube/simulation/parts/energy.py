@@ -8,16 +8,16 @@ from batkube.cluster.world import World
 from batkube.simulation.preparation.inputs import Inputs
 
 if TYPE_CHECKING:
+    from batkube.execution.energy.log import EnergyLog
+    from batkube.execution.energy.power_switches import PowerSwitches
     from batkube.execution.jobs.work_runners import FluidWorkRunner
-    from batkube.execution.nodes.power_switches import PowerSwitches
-    from batkube.execution.profiles.energy_log import EnergyLog
 
 
 class EnergyParts(NamedTuple):
     """The runner of jobs in the fluid model; with --energy, also the energy log and the power switches."""
 
     execution_work: FluidWorkRunner | None = None
-    energy_book: EnergyLog | None = None
+    energy_log: EnergyLog | None = None
     switches: PowerSwitches | None = None
 
 
@@ -27,14 +27,15 @@ def create_energy_parts(world: World, inputs: Inputs) -> EnergyParts:
     if model is None:
         return EnergyParts()
     # Imported lazily: most workloads have only delays.
+    from batkube.execution.energy.log import EnergyLog
+    from batkube.execution.energy.power_switches import PowerSwitches
     from batkube.execution.jobs.work_runners import FluidWorkRunner
-    from batkube.execution.nodes.power_switches import PowerSwitches
 
     platform = model.new_platform()
     runner = model.new_runner(world.agenda, platform)
-    book = model.new_energy_log(platform) if inputs.scenario.energy else None
+    energy_log = EnergyLog.of_platform(inputs.platform, platform) if inputs.scenario.energy else None
     switches = None
-    if book is not None:
-        runner.meters = book.meters
-        switches = PowerSwitches(world, inputs.platform.machines, runner, book)
-    return EnergyParts(FluidWorkRunner(world.agenda, runner, book), book, switches)
+    if energy_log is not None:
+        runner.meters = energy_log.meters
+        switches = PowerSwitches(world, inputs.platform.machines, runner, energy_log)
+    return EnergyParts(FluidWorkRunner(world.agenda, runner, energy_log), energy_log, switches)

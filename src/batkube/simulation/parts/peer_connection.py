@@ -62,21 +62,20 @@ def connect_peer(
     policy = _batsim_scheduler(inputs)
     if policy is None:
         return NO_PEER_CONNECTION
-    from batkube.batsim.schedulers.connection import SchedulerLink
+    from batkube.batsim.schedulers.connection import SchedulerClient
     from batkube.workloads.formats.batsim.writer import to_batsim_document
 
     policy.check(inputs.model)
-    link = SchedulerLink(policy.spec, folder, inputs.scenario.watchdog)
+    client = SchedulerClient(policy.spec, folder, inputs.scenario.watchdog)
 
     def submit(job: Job, now: Instant) -> None:
         work.add_job()
         submission.submit_now(job, now)
 
-    policy.connect(
-        link, {workload.name: to_batsim_document(workload) for workload in inputs.workloads}, submit, power.energy_book
-    )
+    documents = {workload.name: to_batsim_document(workload) for workload in inputs.workloads}
+    policy.connect(client, documents, submit, power.energy_log)
     if power.execution_work is not None and scheduler is not None:
         policy.wake_at = scheduler.wake_at
         power.execution_work.connect(policy)
     work.expects_jobs = lambda: policy.expects_jobs
-    return PeerConnection(policy.close, link.close, link.log_tail)
+    return PeerConnection(policy.close, client.close, client.log_tail)

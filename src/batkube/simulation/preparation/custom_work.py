@@ -28,7 +28,7 @@ _ObjectId = tuple[str, Key]
 
 @dataclass(slots=True)
 class _Followed:
-    """The progress of an object."""
+    """The progress of one object."""
 
     stage: CustomStage
     #: The last change of the object or of an object that it owns.

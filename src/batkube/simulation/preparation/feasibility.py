@@ -137,10 +137,10 @@ def _profile_problem(job: Job, slowest: Machine, fluid_model: FluidModel | None)
 
 def _demand_text(job: Job, model: ResourceModel) -> str:
     unit = "machine" if model is ResourceModel.MACHINES else "pod"
-    wants = ", ".join(f"{name} {format_amount(name, amount)}" for name, amount in job.requests)
+    request_text = ", ".join(f"{name} {format_amount(name, amount)}" for name, amount in job.requests)
     if job.size == 1:
-        return f"a {unit} with {wants}" if wants else f"a {unit}"
-    return f"{job.size} {unit}s with {wants} each" if wants else f"{job.size} {unit}s"
+        return f"a {unit} with {request_text}" if request_text else f"a {unit}"
+    return f"{job.size} {unit}s with {request_text} each" if request_text else f"{job.size} {unit}s"
 
 
 def _capacity_text(machines: Sequence[Machine]) -> str:

@@ -35,7 +35,19 @@ def input_files_of(scenario: Scenario) -> list[InputFile]:
     Files that do not exist are skipped: their readers report a better error.
     """
     commands = (scenario.scheduler, *scenario.more_schedulers, *scenario.attach, scenario.controllers or "")
-    named = [*scenario.input_files, *files_in_command_lines([*commands, *scenario.scheduler_args.values()])]
+    arguments = files_in_command_lines([*commands, *scenario.scheduler_args.values()])
+    return _assign_packed_paths(_groups(scenario, arguments))
+
+
+def data_files_of(scenario: Scenario) -> list[Path]:
+    """Return the files that the run itself reads, without those that are only named in command lines."""
+    groups = _groups(scenario, [])
+    return [path for owner, others in groups.items() for path in (owner, *others)]
+
+
+def _groups(scenario: Scenario, arguments: Sequence[Path]) -> dict[Path, list[Path]]:
+    """Return the files of the scenario, and those in `arguments`, each with the files to which it refers."""
+    named = [*scenario.input_files, *arguments]
     if scenario.events and not isinstance(scenario.events, Path):
         named += _files_in_events(scenario.events)
     groups: dict[Path, list[Path]] = {path: [] for path in named if path.is_file()}
@@ -45,11 +57,11 @@ def input_files_of(scenario: Scenario) -> list[InputFile]:
             groups[owner] += companion_files(owner)
     if isinstance(scenario.events, Path) and scenario.events in groups:
         groups[scenario.events] += _files_in_events(scenario.events)
-    return _assign_packed_paths(groups)
+    return groups
 
 
 def _files_in_events(events: Path | tuple[object, ...]) -> list[Path]:
-    from batkube.workloads.events.reader import files_in_entries, files_in_events_file
+    from batkube.workloads.timeline.reader import files_in_entries, files_in_events_file
 
     return files_in_events_file(events) if isinstance(events, Path) else files_in_entries(events)
 
@@ -58,9 +70,11 @@ def _assign_packed_paths(groups: dict[Path, list[Path]]) -> list[InputFile]:
     files: list[InputFile] = []
     for number, (owner, others) in enumerate(groups.items()):
         members = [owner, *others]
-        root = os.path.commonpath([path.absolute().parent for path in members])
-        for path in dict.fromkeys(members):
-            files.append(InputFile(path, Path(str(number), os.path.relpath(path.absolute(), root)).as_posix()))
+        # Without `..`, so that no path leads out of the pack, whatever a stranger's workload refers to.
+        places = {path: os.path.abspath(path) for path in members}
+        root = os.path.commonpath([os.path.dirname(place) for place in places.values()])
+        for path, place in places.items():
+            files.append(InputFile(path, Path(str(number), os.path.relpath(place, root)).as_posix()))
     return files
 
 

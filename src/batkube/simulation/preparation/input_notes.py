@@ -66,9 +66,13 @@ def note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
 def _note_jobs(inputs: Inputs, notes: FidelityNotes) -> None:
     """Note jobs that a real cluster would treat differently, or whose properties are ignored."""
     jobs, by_requests = inputs.jobs, inputs.model is ResourceModel.REQUESTS
-    choosy = [job for job in jobs if job.scheduler not in ANY_SCHEDULER]
-    if choosy and inputs.policy is not None:
-        notes.add(_SINGLE_SCHEDULER, example=f"job {choosy[0].key} asks for {choosy[0].scheduler!r}", count=len(choosy))
+    jobs_with_scheduler = [job for job in jobs if job.scheduler not in ANY_SCHEDULER]
+    if jobs_with_scheduler and inputs.policy is not None:
+        notes.add(
+            _SINGLE_SCHEDULER,
+            example=f"job {jobs_with_scheduler[0].key} asks for {jobs_with_scheduler[0].scheduler!r}",
+            count=len(jobs_with_scheduler),
+        )
     gangs = [job for job in jobs if job.size > 1]
     if gangs and any(job_form.form in _UNGROUPED_FORMS for job_form in inputs.job_forms.values()):
         notes.add(_PODS_PLACED_SINGLY, example=f"job {gangs[0].key} has {gangs[0].size} pods", count=len(gangs))

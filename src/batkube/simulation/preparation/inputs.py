@@ -33,7 +33,6 @@ from batkube.scenarios.scenario import (
     Resources,
     Scenario,
 )
-from batkube.simulation.preparation.events import check_event_kinds, objects_of_events, read_timetable
 from batkube.simulation.preparation.feasibility import check_jobs
 from batkube.simulation.preparation.job_forms import (
     JobForms,
@@ -42,6 +41,7 @@ from batkube.simulation.preparation.job_forms import (
     require_job_controller,
 )
 from batkube.simulation.preparation.objects import check_objects, objects_of
+from batkube.simulation.preparation.timeline import check_event_kinds, objects_of_events, read_timeline
 from batkube.timing.time_rules import TimeMode
 from batkube.workloads.container_rules.reader import read_rules
 from batkube.workloads.container_rules.rules import ContainerRule, reject_unmatched_rules
@@ -74,7 +74,7 @@ class Inputs:
     rules: tuple[ContainerRule, ...]
     #: The objects of all workloads, in the order in which they are applied.
     objects: tuple[ObjectManifest, ...]
-    timetable: ClusterTimeline
+    timeline: ClusterTimeline
     #: The objects that exist before the external programs start.
     prerequisites: Prerequisites = ()
     #: The form of jobs by scheduler; empty if a policy schedules.
@@ -93,7 +93,7 @@ class Inputs:
     def has_builtin_controllers(self) -> bool:
         """Whether our controllers run: if the scenario requests it, or by default if there are objects."""
         choice = self.scenario.controllers
-        has_objects = bool(self.objects or self.timetable.applied_objects) or any(
+        has_objects = bool(self.objects or self.timeline.applied_objects) or any(
             map(is_owned_by_controller, self.job_forms.values())
         )
         return choice == OUR_CONTROLLERS or (choice is None and has_objects)
@@ -112,7 +112,7 @@ class Inputs:
     @property
     def needs_api(self) -> bool:
         """Whether the run has API clients: programs, controllers, or objects to apply."""
-        has_objects = bool(self.objects or self.timetable.applied_objects or self.timetable.changed_kinds)
+        has_objects = bool(self.objects or self.timeline.applied_objects or self.timeline.changed_kinds)
         return bool(self.external_programs) or has_objects or self.has_builtin_controllers
 
     @property
@@ -140,8 +140,8 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
     policy, outside = _schedulers(scenario, builder, own_policy)
     latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
     rules = () if scenario.rules is None else read_rules(scenario.rules)
-    timetable = read_timetable(scenario.events, scenario.events_source, read_platform(scenario.platform))
-    platform = timetable.platform
+    timeline = read_timeline(scenario.events, scenario.events_source, read_platform(scenario.platform))
+    platform = timeline.platform
     workloads = tuple(_workloads(scenario))
     model = _resource_model(scenario, workloads)
     # The platform without the requests of system pods.
@@ -158,15 +158,15 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
         for workload in workloads
         for job in check_jobs(workload, rest, model, fluid_model, checks_profiles=not has_engine, may_grow=may_grow)
     )
-    objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timetable)
+    objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timeline)
     all_objects = [*objects, *later_objects]
     prerequisites = _prerequisites(outside, platform, model)
     check_objects(objects, scenario.until, later_objects, prerequisites, served_api_versions(scenario, outside))
-    check_event_kinds(timetable, all_objects)
+    check_event_kinds(timeline, all_objects)
     if not outside:
         # External programs can create further pods, so their runs only note unused rules at the end.
         reject_unmatched_rules(rules, [manifest.fields for manifest in all_objects])
-    more = _optional_controllers(timetable, all_objects) if scenario.time.mode is TimeMode.EXACT else ()
+    more = _optional_controllers(timeline, all_objects) if scenario.time.mode is TimeMode.EXACT else ()
     outside = tuple(with_controllers(program, more) for program in outside)
     defined = [*(fields for _, fields in prerequisites), *(manifest.fields for manifest in all_objects)]
     job_forms = job_forms_of(scenario.submit_as, outside, defined)
@@ -182,7 +182,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
         latencies,
         rules,
         objects,
-        timetable,
+        timeline,
         prerequisites,
         job_forms,
         fluid_model,
@@ -192,7 +192,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
 
 def _may_grow(outside: Iterable[ExternalProgram]) -> bool:
     """Return whether some program may create nodes, as autoscalers do: any but those of our catalogue."""
-    return not all(program.start.is_ours for program in outside)
+    return not all(program.start.is_built_in for program in outside)
 
 
 def _workloads(scenario: Scenario) -> Iterator[Workload]:
@@ -212,10 +212,10 @@ def served_api_versions(scenario: Scenario, outside: Sequence[ExternalProgram]) 
     return [*scenario.api, *required_api_versions(outside)]
 
 
-def _optional_controllers(timetable: ClusterTimeline, objects: Sequence[ObjectManifest]) -> tuple[str, ...]:
+def _optional_controllers(timeline: ClusterTimeline, objects: Sequence[ObjectManifest]) -> tuple[str, ...]:
     """Return the controllers that only some runs need; they are off by default because they poll often."""
     has_autoscalers = any(manifest.kind == "HorizontalPodAutoscaler" for manifest in objects)
-    return (NODE_LIFECYCLE,) * timetable.affects_nodes + (AUTOSCALING,) * has_autoscalers
+    return (NODE_LIFECYCLE,) * timeline.affects_nodes + (AUTOSCALING,) * has_autoscalers
 
 
 def _schedulers(
@@ -229,7 +229,7 @@ def _schedulers(
 
         spec = scenario.scheduler.removeprefix(BATSIM_PREFIX)
         return batsim_scheduler(spec, scenario.scheduler_args), ()
-    if not scenario.is_outside:
+    if not scenario.has_external_scheduler:
         return load_policy(scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args), ()
     from batkube.programs.selection.external_programs import external_programs
 
@@ -259,7 +259,9 @@ def fluid_model_of(
 
     fluid_model = FluidModel(platform, {workload.name: Path(workload.source) for workload in workloads})
     if has_energy:
-        fluid_model.new_energy_log(fluid_model.new_platform())  # raises InputError before anything is written
+        from batkube.execution.energy.log import EnergyLog
+
+        EnergyLog.of_platform(platform, fluid_model.new_platform())  # raises InputError before anything is written
     return fluid_model
 
 

@@ -58,7 +58,9 @@ JobForms = Mapping[str, JobForm]
 """The form of jobs, by `schedulerName`."""
 
 
-def job_forms_of(wish: str | None, schedulers: Sequence[ExternalProgram], objects: Iterable[KubeObject]) -> JobForms:
+def job_forms_of(
+    requested: str | None, schedulers: Sequence[ExternalProgram], objects: Iterable[KubeObject]
+) -> JobForms:
     """Return the form of the jobs of each scheduler: the requested one, or the scheduler's own.
 
     `objects` include the CustomResourceDefinitions of the run. Raises InputError for a form that a scheduler does not
@@ -72,7 +74,7 @@ def job_forms_of(wish: str | None, schedulers: Sequence[ExternalProgram], object
     job_forms: dict[str, JobForm] = {}
     for scheduler in schedulers:
         for name in served_scheduler_names(scheduler):
-            job_forms.setdefault(name, _job_form(wish, scheduler, kinds))
+            job_forms.setdefault(name, _job_form(requested, scheduler, kinds))
     return job_forms
 
 
@@ -89,20 +91,20 @@ def require_job_controller(job_forms: JobForms) -> None:
             raise InputError("controllers", problem=problem, remedy="omit it, or use --submit-as pods")
 
 
-def _job_form(wish: str | None, scheduler: ExternalProgram, kinds: set[str]) -> JobForm:
+def _job_form(requested: str | None, scheduler: ExternalProgram, kinds: set[str]) -> JobForm:
     dialects = list(_defined_dialects(scheduler.start, kinds))
-    known = [SubmissionForm.PODS, SubmissionForm.INDEXED_JOB]
-    known += [SubmissionForm.POD_GROUP] if dialects else []
-    known += [SubmissionForm.VOLCANO_JOB] if _VOLCANO_JOBS in kinds else []
-    known += [SubmissionForm.KUEUE_JOB] if _LOCAL_QUEUES in kinds else []
-    text = str(wish or scheduler.start.submit_as)
-    if text not in known:
+    forms = [SubmissionForm.PODS, SubmissionForm.INDEXED_JOB]
+    forms += [SubmissionForm.POD_GROUP] if dialects else []
+    forms += [SubmissionForm.VOLCANO_JOB] if _VOLCANO_JOBS in kinds else []
+    forms += [SubmissionForm.KUEUE_JOB] if _LOCAL_QUEUES in kinds else []
+    text = str(requested or scheduler.start.submit_as)
+    if text not in forms:
         group = scheduler.start.pod_group
         if text == SubmissionForm.POD_GROUP and group:
             problem = f"{scheduler.name} uses PodGroups of {group}, but that kind is not defined"
             raise InputError("submit-as", problem=problem, remedy="see `definitions` in docs/reference/schedulers.md")
         problem = f"{scheduler.name} does not support jobs as {text!r}"
-        raise InputError("submit-as", problem=problem, remedy=f"use one of {', '.join(known)}")
+        raise InputError("submit-as", problem=problem, remedy=f"use one of {', '.join(forms)}")
     return JobForm(SubmissionForm(text), *dialects[:1])
 
 
@@ -149,65 +151,61 @@ class _JobDependencies:
         """Create the PriorityClass and the queue of a job."""
         if job.priority:
             self._ensure(_PRIORITY_CLASSES, priority_class_of(job.priority), now)
-        name = queue_name(job)
         if self._form is SubmissionForm.KUEUE_JOB:
+            name = queue_name(job)
             key = Key(f"{NAMESPACE}/{name}")
             self._ensure(_LOCAL_QUEUES, local_queue_of(name, self._cluster_queue(name)), now, key)
-        elif self._form in _FORMS_WITH_QUEUE and self._dialect.has_queues and name != DEFAULT_QUEUE:
+        elif self._form in _FORMS_WITH_QUEUE and self._dialect.has_queues and queue_name(job) != DEFAULT_QUEUE:
             # The default queue exists, or the scheduler creates it.
-            self._ensure(f"queues.{self._dialect.group}", queue_of(name, self._dialect.api_version), now)
+            queue = queue_of(queue_name(job), self._dialect.api_version)
+            self._ensure(f"queues.{self._dialect.group}", queue, now)
 
     def _cluster_queue(self, name: str) -> str:
         """Return the ClusterQueue of a LocalQueue: the one of the same name, or else the first one."""
-        known = self._store.entries(_CLUSTER_QUEUES)
-        return name if Key(name) in known else next(iter(known), Key(name))
+        queues = self._store.entries(_CLUSTER_QUEUES)
+        return name if Key(name) in queues else next(iter(queues), Key(name))
 
     def _ensure(self, storage: str, obj: KubeObject, now: Instant, key: Key | None = None) -> None:
         if self._store.get(storage, key or Key(obj["metadata"]["name"])) is None:
             self._client.create(storage, obj, now)
 
 
-class DelegatingJobMaker(JobCreator):
+class DelegatingJobCreator(JobCreator):
     """Creates each job in the form of its scheduler."""
 
-    def __init__(self, makers: Mapping[str, JobCreator]) -> None:
-        self._makers = makers
+    def __init__(self, creators: Mapping[str, JobCreator]) -> None:
+        self._creators = creators
 
     def create(self, job: Job, now: Instant, past: PastAttempts) -> None:
         """Submit a job."""
-        self._makers[job.scheduler].create(job, now, past)
+        self._creators[job.scheduler].create(job, now, past)
 
-    def forget_execution(self, course: JobExecution) -> None:
+    def forget_execution(self, execution: JobExecution) -> None:
         """Forget an execution that will not continue."""
-        self._makers[course.job.scheduler].forget_execution(course)
+        self._creators[execution.job.scheduler].forget_execution(execution)
 
-    def evict_remaining(self, course: JobExecution, now: Instant) -> None:
+    def evict_remaining(self, execution: JobExecution, now: Instant) -> None:
         """Evict the remaining pods of an execution."""
-        self._makers[course.job.scheduler].evict_remaining(course, now)
+        self._creators[execution.job.scheduler].evict_remaining(execution, now)
 
     def clean_up(self, job: Job, now: Instant, *, is_killed: bool) -> None:
         """Delete the objects of a job."""
-        self._makers[job.scheduler].clean_up(job, now, is_killed=is_killed)
+        self._creators[job.scheduler].clean_up(job, now, is_killed=is_killed)
 
 
-def job_maker_of(world: World, model: ResourceModel, client: BulkClient | None, job_forms: JobForms) -> JobCreator:
-    """Return the creator of a run's jobs; `client` is None if only an in-process policy reads them.
-
-    With a client, pods pass defaulting and admission like any others.
-    """
-    if client is None:
-        return PodCreator(world, model)
-    makers: dict[JobForm, JobCreator] = {}
+def job_creator_of(world: World, model: ResourceModel, client: BulkClient, job_forms: JobForms) -> JobCreator:
+    """Return the creator of a run's jobs."""
+    creators: dict[JobForm, JobCreator] = {}
     numbers = itertools.count()
     for job_form in job_forms.values():
-        if job_form not in makers:
-            makers[job_form] = _create_maker(world, model, client, job_form, numbers)
-    if len(makers) > 1:
-        return DelegatingJobMaker({name: makers[job_form] for name, job_form in job_forms.items()})
-    return next(iter(makers.values()), _create_maker(world, model, client, JobForm(SubmissionForm.PODS), numbers))
+        if job_form not in creators:
+            creators[job_form] = _new_creator(world, model, client, job_form, numbers)
+    if len(creators) > 1:
+        return DelegatingJobCreator({name: creators[job_form] for name, job_form in job_forms.items()})
+    return next(iter(creators.values()), _new_creator(world, model, client, JobForm(SubmissionForm.PODS), numbers))
 
 
-def _create_maker(
+def _new_creator(
     world: World,
     model: ResourceModel,
     client: BulkClient,

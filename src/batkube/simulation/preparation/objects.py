@@ -81,7 +81,9 @@ def check_objects(
 def _remedy(manifest: ObjectManifest) -> str:
     """Return the remedy for an unknown kind: enable its version, or define it."""
     version = manifest.fields.get("apiVersion")
-    return f"add --api {version}" if version in KindTable.builtin().optional_versions else "define its kind before"
+    if version in KindTable.builtin().optional_versions:
+        return f"add --api {version}"
+    return "check apiVersion and kind; a custom resource needs its CustomResourceDefinition before it"
 
 
 def _reject(manifest: ObjectManifest, problem: str, remedy: str | None) -> None:

@@ -61,9 +61,9 @@ def _replacement_time(action: str) -> Duration:
 
 
 def _note(refusal: ImpossibleJob, *, is_replaced: bool) -> FidelityNote:
-    fate = "takes a fixed time instead" if is_replaced else "was left out"
+    consequence = "takes a fixed time instead" if is_replaced else "was left out"
     if not refusal.is_of_profile:
-        return FidelityNote("workload", f"a job requests more than the platform has, and {fate}")
+        return FidelityNote("workload", f"a job requests more than the platform has, and {consequence}")
     profile = refusal.job.profile
-    what = f"profile {profile.name!r} ({batsim_type_of(profile)}) {refusal.problem}"
-    return FidelityNote("workload", f"{what}: its job {fate}")
+    subject = f"profile {profile.name!r} ({batsim_type_of(profile)}) {refusal.problem}"
+    return FidelityNote("workload", f"{subject}: its job {consequence}")

@@ -1,6 +1,6 @@
-"""Which runs may be called better or worse than others, and the sign that marks the ones that may not.
+"""Which runs may be compared with others, and the signs for those that may not.
 
-A scheduler can have good numbers for three wrong reasons: it allocates resources that do not exist, leaves jobs out, or
+A scheduler can have good numbers for three wrong reasons: it allocates resources that do not exist, rejects jobs, or
 fails on hard workloads. A job that never ran has no wait, so a scheduler that rejects all jobs that would have to wait
 has a mean wait of 0. If a scheduler fails under load, its completed runs are those of the easy workloads. The numbers
 of such runs are shown with a sign, and are not compared with others. Tables, figures and papers use the same signs.
@@ -18,9 +18,9 @@ class Comparability(enum.Enum):
     COMPARABLE = ""
     #: It did not run jobs that another run of the same task ran.
     FEWER_JOBS = "‡"
-    #: It failed in runs that others completed, so its means are of other workloads.
+    #: It failed in runs that other schedulers completed, so its means are of other workloads.
     FAILED_RUNS = "¶"
-    #: Its scheduler did what no cluster allows.
+    #: Its scheduler violated rules of every cluster.
     VIOLATIONS = "✗"
 
     @property
@@ -43,17 +43,17 @@ _MEANINGS = {
     Comparability.FEWER_JOBS: "ran fewer jobs than others, so its means are not compared",
     Comparability.FAILED_RUNS: "failed in runs that others completed, so its means are of other workloads and not "
     "compared",
-    Comparability.VIOLATIONS: "did what no cluster allows, so its means are not compared",
+    Comparability.VIOLATIONS: "violated rules of every cluster, so its means are not compared",
 }
 
 
 def comparability_of(violations: Sequence[float], never_run: Sequence[float]) -> list[Comparability]:
     """Return the comparability of each run of one task, from its violations and the number of jobs it never ran."""
-    possible = [left for left, broken in zip(never_run, violations, strict=True) if not broken]
+    possible = [jobs for jobs, count in zip(never_run, violations, strict=True) if not count]
     fewest = min(possible, default=0)
     return [
-        Comparability.VIOLATIONS if broken else Comparability.FEWER_JOBS if left > fewest else Comparability.COMPARABLE
-        for left, broken in zip(never_run, violations, strict=True)
+        Comparability.VIOLATIONS if count else Comparability.FEWER_JOBS if jobs > fewest else Comparability.COMPARABLE
+        for jobs, count in zip(never_run, violations, strict=True)
     ]
 
 

@@ -1,4 +1,4 @@
-"""First divergence of two runs: the first line at which their journals differ, and what each side recorded before.
+"""First divergence of two runs: the first line at which their journals differ, with earlier lines of each side.
 
 The logs of their programs are compared as well, line by line.
 """
@@ -20,7 +20,7 @@ from batkube.kernel.intervals import members, parse_intervals
 _JOURNAL, _LOGS = "journal.jsonl", "scheduler/**/log.txt"
 #: Numbers of lines shown: the last common ones, the next ones of each run, and earlier ones about the same objects.
 _BEFORE, _AFTER, _HISTORY = 3, 3, 10
-#: klog: the process id after the time differs between any two runs.
+#: klog: the process id after the time, which differs between any two runs.
 _PROCESS = re.compile(rb"^([IWEF]\d{4} [\d:.]+) +\d+ ")
 #: klog's structured lines name objects so; a pod with its namespace.
 _NAMED = re.compile(rb'\b(pod|node|job)="?([^\s",]+)')
@@ -71,12 +71,12 @@ def divergences(one: Path, other: Path) -> list[Divergence]:
             raise InputError(
                 folder,
                 problem=f"has no {_JOURNAL}, which --journal compares",
-                remedy="give output folders of `batkube run`; `batkube rerun DIR --outputs all` writes a missing one",
+                remedy="use output folders of `batkube run`; `batkube rerun DIR --outputs all` writes a journal",
             )
     logs = {str(path.relative_to(folder)) for folder in (one, other) for path in folder.glob(_LOGS)}
-    found = [_first_difference(_JOURNAL, one, other, bytes.rstrip, _objects_in_entry)]
-    found += [_first_difference(log, one, other, _without_process, _objects_in_log) for log in sorted(logs)]
-    return [each for each in found if each is not None]
+    differences = [_first_difference(_JOURNAL, one, other, bytes.rstrip, _objects_in_entry)]
+    differences += [_first_difference(log, one, other, _without_process, _objects_in_log) for log in sorted(logs)]
+    return [difference for difference in differences if difference is not None]
 
 
 def _first_difference(

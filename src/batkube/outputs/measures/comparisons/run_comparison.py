@@ -58,7 +58,7 @@ class MetricRow:
 
     @property
     def text(self) -> str:
-        """The value as shown; a dash when it is unknown."""
+        """The formatted value; a dash if it is unknown."""
         return "–" if self.value is None else f"{self.value:,.{self.column.decimals}f}"
 
 
@@ -112,7 +112,7 @@ class Comparison:
     @property
     def headings(self) -> list[str]:
         """The labels, with a sign where a run cannot be compared."""
-        return [standing.marked(label) for label, standing in zip(self.labels, self.comparability, strict=True)]
+        return [value.marked(label) for label, value in zip(self.labels, self.comparability, strict=True)]
 
     @property
     def legend(self) -> list[str]:
@@ -221,15 +221,15 @@ def utilisation_columns(metrics: Metrics) -> list[str]:
 def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Comparison:
     """Compare the runs with `runs[baseline]`."""
     metrics = [run.metrics for run in runs]
-    states = sorted({state for of_run in metrics for state in of_run.states})
-    resources = list(dict.fromkeys(name for of_run in metrics for name in utilisation_columns(of_run)))
+    states = sorted({state for run_metrics in metrics for state in run_metrics.states})
+    resources = list(dict.fromkeys(name for run_metrics in metrics for name in utilisation_columns(run_metrics)))
     labels = labels_of([run.path for run in runs])
     tables = _match_jobs([run.jobs for run in runs])
     others = [number for number in range(len(runs)) if number != baseline]
     warnings = [
         f"{label} {remark}"
         for label, run in zip(labels, runs, strict=True)
-        for remark in (run.failure_remark, run.violation_remark, run.loss_remark, run.window_remark)
+        for remark in (run.failure_remark, run.change_remark, run.violation_remark, run.loss_remark, run.window_remark)
         if remark
     ]
     warnings += [
@@ -237,8 +237,8 @@ def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Compariso
         for number in others
         for warning in _workload_warnings(labels[baseline], labels[number], tables[baseline], tables[number])
     ]
-    stated = [(label, run.machine_count_stated) for label, run in zip(labels, runs, strict=True)]
-    counts = {label: count for label, count in stated if count is not None}
+    recorded_counts = [(label, run.machine_count_recorded) for label, run in zip(labels, runs, strict=True)]
+    counts = {label: count for label, count in recorded_counts if count is not None}
     if len(set(counts.values())) > 1:
         sizes = ", ".join(f"{label} {count}" for label, count in counts.items())
         warnings.append(f"the runs have different numbers of machines: {sizes}")
@@ -248,7 +248,7 @@ def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Compariso
         comparability_of(
             [run.metrics.violations for run in runs], [run.metrics.jobs - run.metrics.finished for run in runs]
         ),
-        [metric_rows(of_run, states, resources) for of_run in metrics],
+        [metric_rows(run_metrics, states, resources) for run_metrics in metrics],
         warnings,
         [_differences(labels[number], tables[baseline], tables[number]) for number in others],
     )
@@ -263,9 +263,9 @@ def _match_jobs(frames: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
 
 def _workload_warnings(base_label: str, label: str, base: pd.DataFrame, other: pd.DataFrame) -> list[str]:
     warnings = []
-    missing, added = len(base.index.difference(other.index)), len(other.index.difference(base.index))
-    if missing or added:
-        warnings.append(f"{label} lacks {missing:,} jobs of {base_label} and has {added:,} more")
+    missing, extra = len(base.index.difference(other.index)), len(other.index.difference(base.index))
+    if missing or extra:
+        warnings.append(f"{label} lacks {missing:,} jobs of {base_label} and has {extra:,} more")
     common = base.index.intersection(other.index)
     shift = (other.loc[common, "submission_time"] - base.loc[common, "submission_time"]).abs()
     moved = int((shift > _RESOLUTION_S).sum())
@@ -279,8 +279,8 @@ def _workload_warnings(base_label: str, label: str, base: pd.DataFrame, other: p
 
 def rank_correlation(one: pd.Series[float], other: pd.Series[float]) -> float | None:
     """Return Spearman's rank correlation over the jobs that have both values; None if a side has equal values only."""
-    have_both = one.notna() & other.notna()
-    ranks, others = one[have_both].rank(), other[have_both].rank()
+    has_both = one.notna() & other.notna()
+    ranks, others = one[has_both].rank(), other[has_both].rank()
     if ranks.nunique() < 2 or others.nunique() < 2:
         return None
     return float(ranks.corr(others))
@@ -292,7 +292,7 @@ def _differences(label: str, base: pd.DataFrame, other: pd.DataFrame) -> JobDiff
     shift = (other["starting_time"] - base["starting_time"]).dropna()
     moved = shift[shift.abs() > _RESOLUTION_S]
     most = int(moved.abs().to_numpy().argmax()) if len(moved) else 0
-    known = (base["allocated_resources"] != "") & (other["allocated_resources"] != "")
+    are_known = (base["allocated_resources"] != "") & (other["allocated_resources"] != "")
     return JobDifferences(
         label=label,
         common=len(common),
@@ -301,6 +301,6 @@ def _differences(label: str, base: pd.DataFrame, other: pd.DataFrame) -> JobDiff
         moved_s_max=float(moved.iloc[most]) if len(moved) else 0.0,
         moved_most=str(moved.index[most]) if len(moved) else "",
         start_order=rank_correlation(base["starting_time"], other["starting_time"]),
-        elsewhere=int((known & (base["allocated_resources"] != other["allocated_resources"])).sum()),
+        elsewhere=int((are_known & (base["allocated_resources"] != other["allocated_resources"])).sum()),
         ended_otherwise=int((base["final_state"] != other["final_state"]).sum()),
     )

@@ -8,19 +8,19 @@ from pathlib import Path
 
 
 def labels_of(paths: Sequence[Path]) -> list[str]:
-    """Return the shortest distinguishing ends of the paths, without the part that all of them end in."""
+    """Return the shortest distinguishing ends of the paths, without their common end."""
     parts = [[*Path(abspath(path)).parts[1:-1], _stem(Path(abspath(path)).name)] for path in paths]
-    if len({tuple(each) for each in parts}) > 1:
-        while len({each[-1] for each in parts}) == 1 and all(len(each) > 1 for each in parts):
-            parts = [each[:-1] for each in parts]
+    if len({tuple(part) for part in parts}) > 1:
+        while len({part[-1] for part in parts}) == 1 and all(len(part) > 1 for part in parts):
+            parts = [part[:-1] for part in parts]
     labels: list[str] = []
-    for number, mine in enumerate(parts):
-        rivals = [each for other, each in enumerate(parts) if other != number and each != mine]
+    for number, own in enumerate(parts):
+        others = [part for other, part in enumerate(parts) if other != number and part != own]
         length = 1
-        while length < len(mine) and any(each[-length:] == mine[-length:] for each in rivals):
+        while length < len(own) and any(part[-length:] == own[-length:] for part in others):
             length += 1
-        label = "/".join(mine[-length:])
-        same = parts[:number].count(mine)
+        label = "/".join(own[-length:])
+        same = parts[:number].count(own)
         labels.append(f"{label} ({same + 1})" if same else label)
     return labels
 

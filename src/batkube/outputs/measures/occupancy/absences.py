@@ -1,6 +1,7 @@
-"""Periods in which machines took no work: down or cordoned according to the journal, or without a node.
+"""Absences of machines: periods in which they failed or were cordoned according to the journal, or had no node.
 
-machine_states.csv has only their number. A journal can be long, so it is read only if that number is ever above zero.
+machine_states.csv only has the number of absent machines. A journal can be long, so it is read only if that number is
+ever above zero.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _END_EVENTS, _BEGIN_EVENTS = frozenset({"return", "uncordon", "add"}), frozenset
 
 
 class Absence(NamedTuple):
-    """A period, in seconds, in which a machine takes no work."""
+    """A period, in seconds, in which a machine is not available."""
 
     machine: int
     start: float

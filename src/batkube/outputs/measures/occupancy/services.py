@@ -34,7 +34,7 @@ def services_of(results: RunFiles) -> tuple[pd.DataFrame, Stays]:
 
 
 def _pods_of_no_job(results: RunFiles) -> pd.DataFrame:
-    """Return the pods that ran on a known machine and belong to no job in jobs.csv."""
+    """Return the pods that ran on a known machine and do not belong to a job in jobs.csv."""
     if results.left_out("pods.csv") and not results.manifest.get("objects"):
         return pd.DataFrame({name: [] for name in ("pod", "owner", "node", "machine", "started", "finished")})
     jobs, pods = results.jobs, results.pods

@@ -1,7 +1,7 @@
 """Stays of jobs on machines, computed from a run's files.
 
-A *stay* is a period that some work spent on machines with consecutive ids, using `milli` thousandths of a core of each
-of them (of the machine, if jobs take whole machines). jobs.csv has each job's last attempt. pods.csv also has the
+A *stay* is a period in which a job used machines with consecutive ids, `milli` thousandths of a core of each of them
+(of the machine, if jobs take whole machines). jobs.csv has each job's last attempt. pods.csv also has the
 attempts that were lost to evictions and node failures, and shows which pods share a machine. Without pods.csv, a job's
 pods are spread evenly over its machines.
 """
@@ -150,9 +150,9 @@ def _stays_of_pods(results: RunFiles) -> Stays:
     placed = (row >= 0) & (machine >= 0) & (machine < results.machine_count) & pods["started"].notna().to_numpy()
     row, machine, pods = row[placed], machine[placed], pods[placed]
     end = pods["finished"].fillna(horizon_s(jobs)).to_numpy()
-    began = jobs["starting_time"].to_numpy()[row]
+    job_start = jobs["starting_time"].to_numpy()[row]
     # A pod that was over before its job's recorded start belongs to an attempt that was lost.
-    lost = np.isnan(began) | ((end <= began) & (pods["started"].to_numpy() < began))
+    lost = np.isnan(job_start) | ((end <= job_start) & (pods["started"].to_numpy() < job_start))
     cpu_milli = np.ceil(jobs["cpu"].fillna(0).to_numpy()[row] * 1000).astype(np.int64)
     milli = cpu_milli if results.shares_machines else np.full(len(row), WHOLE_MILLI, dtype=np.int64)
     return Stays(row, machine, machine, pods["started"].to_numpy(), end, milli, lost, capacity_of(results))
@@ -211,8 +211,9 @@ def busy_periods_of(stays: Stays, *, sharing: bool) -> BusyPeriods:
     order = np.lexsort((single.end, single.start, single.first))
     machine, start, end = single.first[order], single.start[order], single.end[order]
     # The new part of each stay: from the latest end so far on its machine (or its own start) to its own end.
-    reached = pd.Series(end).groupby(machine).cummax()
-    before = reached.groupby(machine).shift().fillna(-np.inf).to_numpy()
-    fresh = np.maximum(start, before)
-    has_new = end > fresh
-    return BusyPeriods(fresh[has_new], end[has_new], np.full(int(has_new.sum()), WHOLE_MILLI, dtype=np.int64), total)
+    latest_ends = pd.Series(end).groupby(machine).cummax()
+    before = latest_ends.groupby(machine).shift().fillna(-np.inf).to_numpy()
+    new_start = np.maximum(start, before)
+    has_new = end > new_start
+    milli = np.full(int(has_new.sum()), WHOLE_MILLI, dtype=np.int64)
+    return BusyPeriods(new_start[has_new], end[has_new], milli, total)

@@ -19,24 +19,24 @@ class StepFunction:
     times: Floats
     values: Floats
 
-    def at(self, moments: Floats) -> Floats:
+    def at(self, times: Floats) -> Floats:
         """Return the value at each moment."""
-        position = np.searchsorted(self.times, moments, side="right")
+        position = np.searchsorted(self.times, times, side="right")
         values: Floats = np.concatenate(([0.0], self.values))[position]
         return values
 
     def averaged(self, edges: Floats) -> StepFunction:
         """Return the exact time average between consecutive edges, a step per bin; the last edge closes it."""
-        knots = np.union1d(self.times, edges)
-        area = np.concatenate(([0.0], np.cumsum(self.at(knots[:-1]) * np.diff(knots))))
-        means = np.diff(np.interp(edges, knots, area)) / np.diff(edges)
+        boundaries = np.union1d(self.times, edges)
+        area = np.concatenate(([0.0], np.cumsum(self.at(boundaries[:-1]) * np.diff(boundaries))))
+        means = np.diff(np.interp(edges, boundaries, area)) / np.diff(edges)
         return StepFunction(edges, np.concatenate((means, means[-1:])))
 
-    def within(self, start: float, end: float, *, most: int) -> StepFunction:
-        """Return the steps between two times, averaged over `most` bins when there are more steps than that."""
+    def within(self, start: float, end: float, *, max_steps: int) -> StepFunction:
+        """Return the steps between two times; if there are more than `max_steps`, averages over as many bins."""
         inside = self.times[(self.times > start) & (self.times < end)]
-        if len(inside) > most:
-            return self.averaged(np.linspace(start, end, most + 1))
+        if len(inside) > max_steps:
+            return self.averaged(np.linspace(start, end, max_steps + 1))
         times = np.concatenate(([start], inside, [end]))
         return StepFunction(times, self.at(times))
 
@@ -47,9 +47,9 @@ def utilisation_steps(results: RunFiles, stays: Stays) -> StepFunction:
     times = np.concatenate((busy.start, busy.end))
     changes = np.concatenate((busy.milli, -busy.milli)).astype(np.float64)
     steps, missing = cumulative_steps(times, changes), _absent_capacity_steps(results)
-    moments = np.union1d(steps.times, missing.times)
-    offered = np.maximum(busy.total_milli - missing.at(moments), 1)
-    return StepFunction(moments, steps.at(moments) / offered)
+    times = np.union1d(steps.times, missing.times)
+    offered = np.maximum(busy.total_milli - missing.at(times), 1)
+    return StepFunction(times, steps.at(times) / offered)
 
 
 def _absent_capacity_steps(results: RunFiles) -> StepFunction:
@@ -108,6 +108,6 @@ def pod_queue_steps(pods: pd.DataFrame, weights: pd.Series[float] | None = None)
 
 def cumulative_steps(times: Floats, changes: Floats) -> StepFunction:
     """Return the cumulative sum of the changes, at each distinct time."""
-    moments, position = np.unique(times, return_inverse=True)
+    times, position = np.unique(times, return_inverse=True)
     # Mostly whole numbers below 2**53, whose sums are exact.
-    return StepFunction(moments, np.cumsum(np.bincount(position, weights=changes, minlength=len(moments))))
+    return StepFunction(times, np.cumsum(np.bincount(position, weights=changes, minlength=len(times))))

@@ -62,12 +62,12 @@ def read_jobs(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     table = read_table(path)
-    table.require(_REQUIRED_COLUMNS, "give the jobs.csv of a run of Batkube or Batsim, or the folder that holds it")
+    table.require(_REQUIRED_COLUMNS, "use the jobs.csv of a run of Batkube or Batsim, or its folder")
     _check_allocations(table)
-    unknown = float("nan")
+    nan = float("nan")
     frame = pd.DataFrame(
         {name: table.text(name) if name in table.columns else "" for name in TEXT_COLUMNS}
-        | {name: table.numbers(name) if name in table.columns else unknown for name in NUMBER_COLUMNS}
+        | {name: table.numbers(name) if name in table.columns else nan for name in NUMBER_COLUMNS}
         | {name: table.numbers(name) for name in _EXTRA_NUMBER_COLUMNS if name in table.columns}
         | {name: table.text(name) for name in table.columns if name not in _KNOWN_COLUMNS}
     )
@@ -78,11 +78,11 @@ def read_jobs(path: Path) -> pd.DataFrame:
 
 
 def _check_allocations(table: TextTable) -> None:
-    seen: set[str] = set()
+    checked: set[str] = set()
     for row, text in enumerate(table.columns["allocated_resources"]):
-        if text in seen:
+        if text in checked:
             continue
-        seen.add(text)
+        checked.add(text)
         try:
             parse_intervals(text)
         except ValueError as error:

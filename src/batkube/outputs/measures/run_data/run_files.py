@@ -26,6 +26,8 @@ COUNT_PREFIX = "nb_"
 #: Final states of lost jobs, with their labels.
 LOSS_STATES = {"COMPLETED_FAILED": "failed", "COMPLETED_KILLED": "killed", "REJECTED": "rejected"}
 
+#: The tables that are read back, and so are checked.
+TABLES = ("jobs.csv", "schedule.csv", "pods.csv", "machine_states.csv", "devices.csv")
 _POD_NUMBER_COLUMNS = ("created", "scheduled", "started", "finished", "attempts")
 _DEVICE_TEXT_COLUMNS = ("driver", "pool", "device", "claim", "pods")
 _DEVICE_NUMBER_COLUMNS = ("allocated", "freed")
@@ -70,7 +72,7 @@ class RunFiles:
         if not path.is_file():
             return pd.DataFrame({column: [] for column in (*texts, *numbers)})
         table = read_table(path)
-        table.require((*texts, *numbers), "give the output folder of a run")
+        table.require((*texts, *numbers), "use the output folder of a run")
         return pd.DataFrame(
             {column: table.numbers(column) if column in numbers else table.text(column) for column in table.columns}
         )
@@ -136,14 +138,14 @@ class RunFiles:
 
     @property
     def violations(self) -> int:
-        """How often the scheduler did what no cluster allows, which makes the run's schedule impossible."""
+        """How often the scheduler violated a rule that every cluster enforces: if so, the schedule is impossible."""
         return sum(int(note.get("count") or 0) for note in self.notes if note.get("severity") == Severity.VIOLATION)
 
     @property
     def violation_remark(self) -> str:
-        """Warning if the scheduler did what no cluster allows; empty otherwise."""
-        often = "once" if self.violations == 1 else f"{self.violations:,} times"
-        remark = f"did {often} what no cluster allows: its numbers are of an impossible schedule"
+        """Warning if the scheduler violated a rule that every cluster enforces; empty otherwise."""
+        times = "once" if self.violations == 1 else f"{self.violations:,} times"
+        remark = f"violated rules of every cluster {times}: its schedule is impossible"
         return remark if self.violations else ""
 
     @property
@@ -155,6 +157,14 @@ class RunFiles:
         if not isinstance(total, int):
             return "failed: its results are incomplete"
         return f"failed: {total - len(self.jobs):,} of its {total:,} jobs have no outcome"
+
+    @property
+    def change_remark(self) -> str:
+        """Warning if a table has another size than the run wrote, since it was cut or extended; empty otherwise."""
+        files = self.manifest.get("files")
+        tables = {name: entry for name, entry in files.items() if name in TABLES} if isinstance(files, dict) else {}
+        changed = [name for name, entry in tables.items() if _size(self.beside(name)) != entry.get("bytes")]
+        return f"has files that were changed after the run: {', '.join(changed)}" if changed else ""
 
     @property
     def loss_remark(self) -> str:
@@ -185,28 +195,28 @@ class RunFiles:
         }
 
     @cached_property
-    def machine_count_stated(self) -> int | None:
-        """How many machines the manifest, or else schedule.csv, says there were; None when neither does."""
+    def machine_count_recorded(self) -> int | None:
+        """The number of machines in the manifest, or otherwise in schedule.csv; None if neither has it."""
         return len(self.machines) or int(self.schedule.get("nb_computing_machines") or 0) or None
 
     @cached_property
     def machine_count(self) -> int:
-        """How many machines there were: as stated, or at least up to the highest id in use."""
+        """The number of machines: the recorded one, or at least the highest id in use plus one."""
         allocations = self.jobs["allocated_resources"].unique()
-        seen = max((parse_intervals(text).bit_length() for text in allocations), default=0)
-        return max(self.machine_count_stated or 0, seen)
+        highest = max((parse_intervals(text).bit_length() for text in allocations), default=0)
+        return max(self.machine_count_recorded or 0, highest)
 
     @property
     def machine_names(self) -> list[str]:
-        """A name for each machine; its id where no name is known."""
+        """A name for each machine; its id if it has no name."""
         names = [str(machine.get("name", number)) for number, machine in enumerate(self.machines)]
         return names + [str(number) for number in range(len(names), self.machine_count)]
 
     @property
     def shares_machines(self) -> bool:
         """True if jobs share machines by their cpu requests, and the machines' cpu is known."""
-        stated = self.manifest.get("resources")
-        by_requests = stated == "requests" if stated else bool(self.jobs["cpu"].notna().any())
+        model = self.manifest.get("resources")
+        by_requests = model == "requests" if model else bool(self.jobs["cpu"].notna().any())
         return by_requests and len(self.cpu_milli) == self.machine_count
 
     @property
@@ -250,7 +260,7 @@ def _find_jobs(path: Path) -> Path:
     if path.is_file():
         return path
     if not path.is_dir():
-        raise InputError(path, problem="does not exist", remedy="give a run's output folder or a jobs.csv")
+        raise InputError(path, problem="does not exist", remedy="use a run's output folder or a jobs.csv")
     if (path / "jobs.csv").is_file():
         return path / "jobs.csv"
     candidates = sorted(path.glob("*_jobs.csv"))
@@ -259,10 +269,10 @@ def _find_jobs(path: Path) -> Path:
     if candidates:
         names = ", ".join(candidate.name for candidate in candidates[:3])
         raise InputError(
-            path, problem=f"holds the jobs of {len(candidates)} runs ({names}…)", remedy="name one of these files"
+            path, problem=f"contains the jobs of {len(candidates)} runs ({names}…)", remedy="name one of these files"
         )
     raise InputError(
-        path, problem="is not a run's output folder: it holds no jobs.csv", remedy="give the --out of a run"
+        path, problem="is not a run's output folder: it contains no jobs.csv", remedy="use the --out of a run"
     )
 
 
@@ -277,3 +287,11 @@ def _number_or_text(text: str) -> float | str | None:
         return float(text)
     except ValueError:
         return text
+
+
+def _size(path: Path) -> int | None:
+    """Return the size of a file; None if it is missing."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None

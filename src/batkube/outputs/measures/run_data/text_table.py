@@ -38,11 +38,11 @@ class TextTable:
 
         text = self.text(column)
         numbers = pd.to_numeric(text, errors="coerce").astype("float64")
-        unread = numbers.isna()
-        if unread.any():
-            foreign = unread & ~text.str.strip().str.lower().isin(["", "nan", "-nan"])
-            if foreign.any():
-                row = int(foreign.to_numpy().argmax())
+        is_nan = numbers.isna()
+        if is_nan.any():
+            is_invalid = is_nan & ~text.str.strip().str.lower().isin(["", "nan", "-nan"])
+            if is_invalid.any():
+                row = int(is_invalid.to_numpy().argmax())
                 raise InputError(self.path, at=self.place(row, column), problem=f"{text[row]!r} is not a number")
         return numbers.where(numbers.abs() != float("inf"))
 
@@ -75,13 +75,13 @@ def read_table(path: Path) -> TextTable:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(path, problem=f"cannot be read as CSV: {reason}") from error
     if not header:
-        raise InputError(path, problem="is empty", remedy="a CSV file begins with a line of column names")
+        raise InputError(path, problem="is empty", remedy="the first line of a CSV file has the names of the columns")
     if len(set(header)) < len(header):
-        raise InputError(path, at="line 1", problem="names a column twice")
+        raise InputError(path, at="line 1", problem="has two columns with the same name")
     for line, row in zip(lines, rows, strict=True):
         if len(row) != len(header):
             raise InputError(
-                path, at=f"line {line}", problem=f"has {len(row)} fields where the header names {len(header)}"
+                path, at=f"line {line}", problem=f"has {len(row)} fields, but the header has {len(header)}"
             )
     cells: Sequence[Sequence[str]] = list(zip(*rows, strict=True)) if rows else [()] * len(header)
     return TextTable(path, dict(zip(header, cells, strict=True)), lines)
