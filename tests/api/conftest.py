@@ -1,4 +1,4 @@
-"""A running server for the tests of the API."""
+"""Servers for the tests of the API."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from conformance.direct import Direct
 from conformance.serving import Serving, serving
 
 
@@ -14,3 +15,11 @@ def server() -> Iterator[Serving]:
     """A bare server of ours on a free loopback port."""
     with serving() as running:
         yield running
+
+
+@pytest.fixture
+def direct() -> Direct:
+    """An API server that is called directly, with the namespace `default`."""
+    server = Direct()
+    server.ask("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
+    return server

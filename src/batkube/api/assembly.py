@@ -26,14 +26,15 @@ from batkube.api.custom.serving.lifecycle import DefinitionLifecycle
 from batkube.api.discovery.documents import Verbs
 from batkube.api.discovery.health import RequestCounters
 from batkube.api.discovery.non_resource_paths import Gauges, NonResourcePaths
-from batkube.api.inprocess import InProcessClient
+from batkube.api.inprocess import InProcessClient, WaitingWrites, WritePath
 from batkube.api.manifests import ManifestClient
 from batkube.api.openapi.documents import Describe, OpenApi
 from batkube.api.requests.messages import Request, Response, Stream, Timers
 from batkube.api.requests.options import DeleteOptions
 from batkube.api.requests.users import User
 from batkube.api.requests.webhooks.calls import CallWebhook, WebhookCalls
-from batkube.api.requests.webhooks.interrupted_writes import InterruptedWrites, RunInBackground
+from batkube.api.requests.webhooks.deferred_writes import DeferredWrites, RunInBackground
+from batkube.api.requests.webhooks.interrupted_writes import InterruptedWrites
 from batkube.api.requests.webhooks.request_builder import WebhookRequestBuilder
 from batkube.api.requests.writes import DeletionContext
 from batkube.api.server import ApiServer, OnBug
@@ -44,7 +45,6 @@ from batkube.api.verbs.handlers.objects import ObjectRequestHandler
 from batkube.api.verbs.handlers.patching import Patcher
 from batkube.api.verbs.handlers.special_resources import SpecialHandlers
 from batkube.api.verbs.kinds.behaviours import BuiltInBehaviour, DefinitionBehaviour, WriteAdmission
-from batkube.api.verbs.kinds.bulk_creation import BulkCreator
 from batkube.api.verbs.kinds.served_kinds import ServedKinds
 from batkube.api.verbs.kinds.unmodelled_kinds import note_unmodelled_kinds
 from batkube.api.verbs.kinds.version_conversion import ServedVersionConverter
@@ -100,7 +100,7 @@ class Api:
           are off by default.
         * `descriptions`: Supplies the texts of OpenAPI schemas and table columns.
         * `call_webhook`: Calls a webhook. Without it, webhook configurations are stored but never called.
-        * `interruption`: Lets components suspend a write while a webhook is called, so that others are not blocked.
+        * `interruption`: Lets writes of components wait for a webhook without blocking others.
         * `on_bug`: See `ApiServer`. `can_resize`: See `AdmissionChain`.
         """
         self._store = store
@@ -110,7 +110,7 @@ class Api:
         policy_parts = store, ExpressionCache(notes), ServedVersionConverter(lambda: self._served_kinds)
         webhook_parts = _webhook_components(*policy_parts, notes, call_webhook)
         self._webhook_calls = webhook_parts.calls
-        self._interruption = interruption and (interruption[0], InterruptedWrites(interruption[1], now))
+        self._waiting_writes = interruption and _waiting_writes(webhook_parts.calls, *interruption, now)
         policies = ValidatingPolicies(*policy_parts), MutatingPolicies(*policy_parts)
         account_rng = None if bare else streams.named("api service accounts")
         admission = AdmissionChain(store, account_rng, *policies, webhook_parts.webhooks, can_resize)
@@ -127,7 +127,7 @@ class Api:
             store, _definition_resource(table), self._delete_instances, custom.is_in_built_in_group
         )
         self._deleter = Deleter(store, admitting.validate_deletion, lifecycle.mark_for_deletion)
-        self._bulk_creator = BulkCreator(served, self._registry, admission.is_name_dependent)
+        self._write_path = WritePath(served, self._registry, self._deleter, admission.is_name_dependent)
         self._tokens = tokens = ServiceAccountTokens(store, streams.named("api tokens"), now)
         authenticator, bodies = Authenticator(users, tokens), BodyDecoder(served)
         self.watches, counters = WatchHub(store, timers, now), RequestCounters()
@@ -163,15 +163,7 @@ class Api:
 
     def client(self, component: str) -> InProcessClient:
         """Return an in-process client for a component such as a controller."""
-        parts = (
-            self._served_kinds,
-            self._registry,
-            self._deleter,
-            self._bulk_creator,
-            self._webhook_calls,
-            self._interruption,
-        )
-        return InProcessClient(component, *parts)
+        return InProcessClient(component, self._write_path, self._webhook_calls, self._waiting_writes)
 
     def manifest_client(self, token: str, manager: str = "kubectl") -> ManifestClient:
         """Return a client that applies manifests with the permissions of `token`."""
@@ -247,6 +239,18 @@ def _webhook_components(
     calls, clients = WebhookCalls(call_webhook, lambda: store.version), WebhookRequestBuilder(store, notes)
     webhooks = AdmissionWebhooks(store, calls, expressions, clients, versions)
     return _WebhookComponents(calls, webhooks, ConversionWebhooks(calls, clients))
+
+
+def _waiting_writes(
+    calls: WebhookCalls | None,
+    suspension: SuspensionControl,
+    run_in_background: RunInBackground,
+    now: Callable[[], Instant],
+) -> WaitingWrites | None:
+    if calls is None:
+        return None
+    deferred = DeferredWrites(calls, run_in_background, now)
+    return WaitingWrites(suspension, InterruptedWrites(calls, run_in_background, deferred, now), deferred)
 
 
 def _non_resource_paths(

@@ -83,7 +83,7 @@ class ManifestClient:
         return f"{_collection_path(resource, namespace)}/{reference['name']}/scale"
 
     def find_resource(self, kind: str) -> Resource:
-        """Return the resource named without a version, as `Deployment` or `deployments`; raises ApiError."""
+        """Return the resource of a kind or plural without a version, such as `Deployment`; raises ApiError."""
         for resource in self._kind_table.resources():
             if kind.lower() in (resource.kind.lower(), resource.plural):
                 return resource

@@ -93,13 +93,13 @@ def test_duplicate_keys_are_reported_with_their_line() -> None:
         ("a:\n  - b\n c: d", "yaml: line 2: did not find expected key"),
         ("a: *x", "yaml: unknown anchor 'x' referenced"),
         ("a: &a\n  b: *a", "yaml: anchor 'a' value contains itself"),
-        ("{[.]: 1}", 'yaml: invalid map key: []interface {}{"."}'),
-        ("~: d", 'unsupported map key of type: %!s(<nil>), key: <nil>, value: "d"'),
+        ("{[.]: 1}", 'yaml: invalid map key: ["."]'),
+        ("~: d", "yaml: invalid map key: null"),
         ("a: .nan", "json: unsupported value: NaN"),
         ("a: !!int x", "yaml: cannot decode !!str `x` as a !!int"),
     ],
 )
-def test_yaml_errors_have_the_message_of_go(text: str, problem: str) -> None:
+def test_yaml_errors_have_the_message_of_go_apart_from_the_text_of_a_key(text: str, problem: str) -> None:
     with pytest.raises(ParseError) as raised:
         parse_yaml(text.encode())
     assert str(raised.value) == problem

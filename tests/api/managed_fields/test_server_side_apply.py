@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.api.managed_fields.applied_objects import CONFIG_MAPS, DEPLOYMENTS, SERVICES, START, apply, resource, stored
 
-from batkube.api.decoding.objects import decode
 from batkube.api.managed_fields.field_sets import contains, paths
-from batkube.api.managed_fields.scale_ownership import ScaleOwnership
 from batkube.api.managed_fields.server_side_apply import (
     LAST_APPLIED,
     ApplyResult,
@@ -19,48 +18,17 @@ from batkube.api.managed_fields.server_side_apply import (
     Conflicts,
     apply_configuration,
 )
-from batkube.api.managed_fields.typed_validation import validate
 from batkube.api.managed_fields.typed_values import SchemaMismatch
 from batkube.api.managed_fields.updates import entries_after_update
-from batkube.cluster.kinds import KindTable, Resource
+from batkube.cluster.kinds import Resource
 from batkube.cluster.schemas import Field, Schema, Shape
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant, seconds
 from conformance import CASES
 
-TABLE = KindTable.builtin()
-START = Instant(0)
-
-
-def resource(plural: str, group: str = "", version: str = "v1") -> Resource:
-    match = TABLE.resource(group, version, plural)
-    assert match is not None
-    return match
-
-
-CONFIG_MAPS, DEPLOYMENTS, SERVICES = resource("configmaps"), resource("deployments", "apps"), resource("services")
-
 
 def config_map(**data: Any) -> KubeObject:  # noqa: ANN401 - any JSON
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": data}
-
-
-def stored(outcome: ApplyResult) -> KubeObject:
-    value = outcome.object
-    return {**value, "metadata": {**value["metadata"], "uid": "u", "managedFields": outcome.entries}}
-
-
-def apply(
-    config: KubeObject,
-    live: KubeObject | None = None,
-    manager: str = "m1",
-    kind: Resource = CONFIG_MAPS,
-    **options: Any,  # noqa: ANN401 - passed on
-) -> KubeObject:
-    outcome = apply_configuration(config, live, kind, manager=manager, now=START, **options)
-    if outcome.object is live:
-        return stored(outcome)
-    return stored(ApplyResult(decode(outcome.object, kind.schema).object, outcome.entries))
 
 
 def update(live: KubeObject, manager: str, kind: Resource = CONFIG_MAPS, **fields: Any) -> KubeObject:  # noqa: ANN401
@@ -252,17 +220,6 @@ def test_list_items_must_have_unique_keys(env: list[Any], message: str) -> None:
     assert f'.spec.containers[name="c"]{message}' in str(raised.value)
 
 
-def test_an_item_without_any_key_is_rejected() -> None:
-    item = Schema(Shape.STRUCT, fields={"name": Field("name", Schema(Shape.STRING))})
-    items = Schema(Shape.LIST, items=item, list_type="map", list_keys=("name",))
-    with pytest.raises(SchemaMismatch) as raised:
-        validate([{}], items)
-    assert str(raised.value) == (
-        'element 0: associative list with keys has an element that omits all key fields ["name"] '
-        "(and doesn't have default values for any key fields)"
-    )
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -326,30 +283,6 @@ def test_a_value_that_became_atomic_is_owned_as_a_whole() -> None:
     assert sets(live)["m1"] == {"f:spec": {"f:tags": {}}}
 
 
-# Scale
-
-
-SCALES = Resource(
-    group="autoscaling",
-    version="v1",
-    kind="Scale",
-    plural="scales",
-    singular="scale",
-    namespaced=True,
-    verbs=(),
-    schema=TABLE.definition_of("autoscaling", "v1", "Scale"),
-)
-
-
-def scale(replicas: int) -> KubeObject:
-    return {
-        "apiVersion": "autoscaling/v1",
-        "kind": "Scale",
-        "metadata": {"name": "d", "uid": "u"},
-        "spec": {"replicas": replicas},
-    }
-
-
 def deployment(replicas: int) -> KubeObject:
     return {
         "apiVersion": "apps/v1",
@@ -357,41 +290,6 @@ def deployment(replicas: int) -> KubeObject:
         "metadata": {"name": "d"},
         "spec": {"replicas": replicas, "paused": True},
     }
-
-
-def test_scaling_transfers_ownership_of_the_replicas() -> None:
-    live = apply(deployment(1), kind=DEPLOYMENTS)
-    ownership = ScaleOwnership(live, DEPLOYMENTS, SCALES)
-    entries = ownership.update(scale(3), scale(1), manager="hpa", now=START)
-    assert [(entry["manager"], entry["fieldsV1"]["f:spec"]) for entry in entries] == [
-        ("m1", {"f:paused": {}}),
-        ("hpa", {"f:replicas": {}}),
-    ]
-    assert entries[1]["subresource"] == "scale"
-    assert entries[1]["apiVersion"] == "apps/v1"
-    assert "time" not in entries[1]
-
-
-def test_applying_a_scale_conflicts_with_the_owner_of_the_replicas() -> None:
-    ownership = ScaleOwnership(apply(deployment(1), kind=DEPLOYMENTS), DEPLOYMENTS, SCALES)
-    with pytest.raises(Conflicts, match=r'conflict with "m1": .spec.replicas'):
-        ownership.apply(scale(3), scale(1), manager="hpa", now=START, force=False)
-    outcome = ownership.apply(scale(3), scale(1), manager="hpa", now=START, force=True)
-    assert outcome.object["spec"] == {"replicas": 3}
-    assert {entry["manager"] for entry in outcome.entries} == {"m1", "hpa"}
-
-
-def test_an_applier_that_keeps_its_replicas_keeps_its_entry() -> None:
-    live = apply(deployment(1), kind=DEPLOYMENTS)
-    entries = ScaleOwnership(live, DEPLOYMENTS, SCALES).update(scale(1), scale(1), manager="hpa", now=START)
-    assert entries == live["metadata"]["managedFields"]
-
-
-def test_custom_kinds_can_have_another_replicas_path() -> None:
-    path = ("f:spec", "f:workers", "f:count")
-    assert path == ("f:spec", "f:workers", "f:count")
-    live = apply(deployment(1), kind=DEPLOYMENTS)
-    assert ScaleOwnership(live, DEPLOYMENTS, SCALES, {"apps/v1": path}).scale_entries() == []
 
 
 # Laws, for configurations without empty lists and maps: those are owned, but nothing is left of them in the object

@@ -28,7 +28,7 @@ class TokenIdentity(NamedTuple):
 
 
 class TokenRejected(Exception):
-    """A token of this issuer is not valid, or no longer; the message says why."""
+    """A token of this issuer is invalid or no longer valid; the message says why."""
 
 
 class TokenIssuer(Protocol):

@@ -31,7 +31,7 @@ class PolicyParameterAuthorizer:
         self._authorizer = authorizer
 
     def validate(self, write: Write, value: KubeObject, old: KubeObject | None) -> list[FieldError]:
-        """Return the problems of a valid policy or binding; an empty list for all other kinds."""
+        """Return the problems of a valid policy or binding; none for all other kinds."""
         if write.user.is_master or write.stored.storage not in (*_POLICIES, *_BINDINGS):
             return []
         spec, before = value["spec"], (old or {"spec": {}})["spec"]

@@ -48,7 +48,7 @@ class ReviewEvaluator:
         return resource.group_resource in self._evaluators
 
     def evaluate(self, resource: Resource, review: KubeObject, user: User, now: Instant) -> KubeObject:
-        """Return the review that `user` created, with its status set_fields in; raises Failure."""
+        """Return the review that `user` created, with its status filled in; raises Failure."""
         return self._evaluators[resource.group_resource](review, user, now)
 
     # authorization.k8s.io

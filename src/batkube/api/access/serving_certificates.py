@@ -45,17 +45,17 @@ def new_server_credentials(host: str, now: Instant) -> ServerCredentials:
 
     `now` is real time, relative to `EPOCH`.
     """
-    moment = EPOCH + datetime.timedelta(microseconds=now // 1000)
+    date_time = EPOCH + datetime.timedelta(microseconds=now // 1000)
     authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     issuer = _x509_name("batkube-ca")
     authority = (
-        _certificate_builder(issuer, issuer, authority_key.public_key(), moment)
+        _certificate_builder(issuer, issuer, authority_key.public_key(), date_time)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(authority_key, hashes.SHA256())
     )
     names = [*_DNS_NAMES, *_IP_ADDRESSES, host, socket.gethostname()]
     certificate = (
-        _certificate_builder(_x509_name("kube-apiserver"), issuer, key.public_key(), moment)
+        _certificate_builder(_x509_name("kube-apiserver"), issuer, key.public_key(), date_time)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectAlternativeName(_subject_alternative_names(names)), critical=False)
@@ -69,7 +69,7 @@ def _x509_name(name: str) -> x509.Name:
 
 
 def _certificate_builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, moment: datetime.datetime
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, date_time: datetime.datetime
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -77,8 +77,8 @@ def _certificate_builder(
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(moment - _CLOCK_SKEW)
-        .not_valid_after(moment + _VALIDITY)
+        .not_valid_before(date_time - _CLOCK_SKEW)
+        .not_valid_after(date_time + _VALIDITY)
     )
 
 
@@ -97,7 +97,10 @@ def _pem(certificate: x509.Certificate) -> bytes:
 
 
 def _server_tls_context(certificate: bytes, key: ec.EllipticCurvePrivateKey) -> ssl.SSLContext:
-    """Return the TLS context of the server. Python loads keys from files only, so the key is in one for a moment."""
+    """Return the TLS context of the server.
+
+    Python loads keys from files only, so the key is briefly in a temporary file.
+    """
     secret = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

@@ -145,7 +145,7 @@ class AdmissionChain:
         return (policies is not None and policies.any_bound) or self.has_webhooks
 
     def is_name_dependent(self, namespace: str) -> bool:
-        """Return whether admission may treat pods of a namespace differently that differ only in their names.
+        """Return whether the admission of a pod in this namespace may depend on the pod's name.
 
         That is the case if there are quotas, policies or webhooks, or if each pod gets a token volume.
         """

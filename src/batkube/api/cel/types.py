@@ -36,8 +36,8 @@ AUTHORIZER = "kubernetes.authorization.Authorizer"
 UNKNOWN_ELEMENT = CelType("dyn", is_unknown=True)
 """The element type of an empty list."""
 
-#: Types that are messages in Go, and so may be null.
-_NULLABLE = frozenset(("object", "duration", "timestamp", "list", "map"))
+#: Types whose values cannot be compared with null (cel-go: checker/types.go, isLegacyNullable).
+_NOT_NULLABLE = frozenset(("bool", "bytes", "double", "int", "list", "map", "string", "type", "uint"))
 
 
 def list_type(items: CelType) -> CelType:
@@ -96,7 +96,7 @@ def parse_signature(text: str) -> Signature:
 
 
 def _is_nullable(kind: CelType) -> bool:
-    return kind.name in _NULLABLE or kind.fields is not None
+    return kind.name not in _NOT_NULLABLE
 
 
 def _is_assignable(actual: CelType, wanted: CelType, bound: dict[str, CelType]) -> bool:

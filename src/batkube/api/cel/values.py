@@ -71,6 +71,8 @@ class NamedFormat(msgspec.Struct, frozen=True):
     """A named format, against which strings can be validated."""
 
     validate: Callable[[str], tuple[str, ...]]
+    #: The length of its regular expression in kube-apiserver, which determines the cost.
+    regex_size: int
 
 
 class SetList(list[Any]):

@@ -1,7 +1,7 @@
 """Resolve duplicate fields in JSON documents as Go does, and report them as strict decoding does.
 
-Go decodes the second occurrence into the value of the first one: structs and maps are merged, lists are decoded over
-their old elements, and other values are replaced (sigs.k8s.io/json, decode.go).
+Go decodes the second occurrence into the value of the first one, so structs and maps are merged, and other values are
+replaced (sigs.k8s.io/json, decode.go).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from batkube.api.decoding.state import STRICT_ERRORS_LIMIT, field_path_text
-from batkube.cluster.schemas import Field, Schema, Shape
+from batkube.cluster.schemas import Schema, Shape
 from batkube.kernel.text.go_format import go_quote
 
 Path = list[str | int]
@@ -55,7 +55,7 @@ class _DuplicateResolver:
             if key in out:
                 self._report("duplicate field", path, key)
             new = self.value(item, field.schema, [*path, key])
-            out[key] = _decode_onto(out[key], new, field) if key in out else new
+            out[key] = _merge(out[key], new, field.schema) if key in out else new
         return out
 
     def _map(self, pairs: KeyValuePairs, items: Schema | None, path: Path) -> dict[str, Any]:
@@ -77,24 +77,10 @@ def _plain_json(value: Any) -> Any:  # noqa: ANN401 - any JSON
     return [_plain_json(item) for item in value] if isinstance(value, list) else value
 
 
-def _decode_onto(old: Any, new: Any, field: Field) -> Any:  # noqa: ANN401 - any JSON
-    """Return the value of `field` after Go has decoded `old` and then `new`."""
-    if new is None:
-        cleared = field.pointer or field.schema.shape in (Shape.LIST, Shape.MAP)
-        return None if cleared else old
-    return _merge(old, new, field.schema)
-
-
 def _merge(old: Any, new: Any, schema: Schema) -> Any:  # noqa: ANN401 - any JSON
-    if schema.shape is Shape.STRUCT and isinstance(old, dict) and isinstance(new, dict):
-        fields = schema.fields
-        return {
-            **old,
-            **{key: _decode_onto(old[key], new[key], fields[key]) if key in old else new[key] for key in new},
-        }
-    if schema.shape is Shape.MAP and isinstance(old, dict) and isinstance(new, dict):
-        return {**old, **new}
-    if schema.shape is Shape.LIST and isinstance(old, list) and isinstance(new, list) and schema.items is not None:
-        merged = [_merge(before, after, schema.items) for before, after in zip(old, new, strict=False)]
-        return merged + new[len(old) :]
-    return new
+    """Return the value of a field that occurs twice."""
+    if not isinstance(old, dict) or not isinstance(new, dict) or schema.shape not in (Shape.STRUCT, Shape.MAP):
+        return new
+    # In a map, a later value replaces an earlier one.
+    types = {key: field.schema for key, field in schema.fields.items()} if schema.shape is Shape.STRUCT else {}
+    return {**old, **{key: _merge(old.get(key), new[key], types[key]) if key in types else new[key] for key in new}}

@@ -14,7 +14,7 @@ _BRACKET = re.compile(rb"[\[\]{}]")
 
 
 def is_nested_deeply(body: bytes, live: KubeObject | None) -> bool:
-    """Return whether brackets are nested deeply in a body, which may be JSON or YAML, or in the present object."""
+    """Return whether brackets are nested deeply in a body, which may be JSON or YAML, or in the live object."""
     return _is_deep(body) or (live is not None and _is_deep(msgspec.json.encode(live)))
 
 

@@ -16,7 +16,6 @@ import yaml
 from batkube.api.decoding.json_syntax import ParseError
 from batkube.api.decoding.yaml_scalars import (
     TAG_PREFIX,
-    go_syntax,
     key_text,
     resolve_plain,
     resolve_tagged,
@@ -165,8 +164,6 @@ class _Mapping(_OpenCollection):
     def add(self, value: Any, line: int) -> None:  # noqa: ANN401 - any JSON
         self.expects_key = not self.expects_key
         if not self.expects_key:
-            if isinstance(value, dict | list):
-                raise ParseError(f"yaml: invalid map key: {go_syntax(value)}")
             self._key = value
         elif self.is_merging:
             self.is_merging = False
@@ -177,10 +174,10 @@ class _Mapping(_OpenCollection):
             self._set_field(to_json_number(value), line)
 
     def _set_field(self, value: Any, line: int) -> None:  # noqa: ANN401 - any JSON
-        text = key_text(self._key, value)
+        text = key_text(self._key)
         if text in self._fields:
-            shown_key = go_quote(text) if isinstance(self._key, str) else text
-            self._duplicate_errors.append(f"line {line + 1}: key {shown_key} already set in map")
+            quoted_key = go_quote(text) if isinstance(self._key, str) else text
+            self._duplicate_errors.append(f"line {line + 1}: key {quoted_key} already set in map")
         self._fields[text] = value
 
     def value(self) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import math
 import re
 from typing import Any
 
 from batkube.api.decoding.json_syntax import ParseError
-from batkube.kernel.text.go_format import go_quote
 from batkube.kernel.text.numbers import parse_float
 
 TAG_PREFIX = "tag:yaml.org,2002:"
@@ -89,24 +89,12 @@ def to_json_number(value: Any) -> Any:  # noqa: ANN401 - any JSON scalar
     return int(value) if value.is_integer() and abs(value) < _WHOLE_NUMBER_LIMIT else value
 
 
-def key_text(key: Any, value: Any) -> str:  # noqa: ANN401 - any JSON
-    """Return a scalar key as a string; `value` is its value, for the error message."""
+def key_text(key: Any) -> str:  # noqa: ANN401 - any JSON
+    """Return a key as a string; raises ParseError unless it is a scalar and not null."""
     if isinstance(key, str):
         return key
-    if key is None:
-        raise ParseError(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {go_syntax(value)}")
+    if key is None or isinstance(key, dict | list):
+        raise ParseError(f"yaml: invalid map key: {json.dumps(key)}")
     if isinstance(key, bool):
         return "true" if key else "false"
     return str(key) if isinstance(key, int) else f"{key:.8g}"
-
-
-def go_syntax(value: Any) -> str:  # noqa: ANN401 - any JSON
-    """Format a value as Go's %#v does."""
-    if isinstance(value, dict):
-        pairs = ", ".join(f"{go_quote(key)}:{go_syntax(item)}" for key, item in value.items())
-        return f"map[interface {{}}]interface {{}}{{{pairs}}}"
-    if isinstance(value, list):
-        return "[]interface {}{" + ", ".join(map(go_syntax, value)) + "}"
-    if isinstance(value, str):
-        return go_quote(value)
-    return {None: "interface {}(nil)", True: "true", False: "false"}.get(value) or str(value)

@@ -36,7 +36,7 @@ def set_role_binding_defaults(obj: dict[str, Any]) -> None:
 
 
 def _any_name_rule(name: str, prefix: bool) -> ErrorMessages:
-    """Check the name of a role or binding: any valid path segment of a URL."""
+    """Check the name of a role or binding: it must be a valid path segment of a URL."""
     return path_segment(name, False)
 
 

@@ -71,7 +71,7 @@ def _node_union(first: FieldSet, second: FieldSet) -> FieldSet:
 
 
 def difference(fields: FieldSet, others: FieldSet) -> FieldSet:
-    """Return the paths of `fields` that are not in `others`; each path counts by itself, not with those below it."""
+    """Return the paths of `fields` that are not in `others`; each path counts separately, without those below it."""
     if not others or not fields:
         return fields
     left = {}
@@ -230,7 +230,7 @@ def parse_fields_v1(raw: object) -> FieldSet:
     Elements of unknown types are dropped, as in kube-apiserver, for compatibility with newer versions.
     """
     if not isinstance(raw, dict):
-        raise ValueError(f"{raw!r} is no set of fields")
+        raise ValueError(f"{raw!r} is not a set of fields")
     node: FieldSet = {}
     for element, below in raw.items():
         if element == ".":

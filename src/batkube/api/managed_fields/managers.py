@@ -91,7 +91,7 @@ def decode_managers(entries: Iterable[Any]) -> Managers:
             raise ValueError("missing or invalid fieldsType")
         manager, version, time = manager_of(entry), entry["apiVersion"], entry.get("time") or ""
         if not all(isinstance(text, str) for text in (*manager, version, time)):
-            raise ValueError("a text of the entry is none")
+            raise ValueError("manager, operation, apiVersion and time must be strings")
         managers[manager] = entry_of(manager, version, time, parse_fields_v1(entry.get("fieldsV1") or {}))
     return managers
 

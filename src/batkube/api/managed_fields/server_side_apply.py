@@ -233,7 +233,11 @@ class _Apply:
         ]
         if conflicts and not force:
             raise Conflicts(conflicts)
-        left = {manager: kept for manager, entry in others.items() if (kept := changes.remaining_entry(manager, entry))}
+        left = {
+            manager: remaining
+            for manager, entry in others.items()
+            if (remaining := changes.remaining_entry(manager, entry))
+        }
         return {**left, self._author: managers[self._author]}
 
     # Removing fields that are no longer applied
@@ -261,9 +265,9 @@ class _Apply:
             ensure_named_fields(to_field_set(value, schema), schema),
             ensure_named_fields(to_field_set(pruned, schema), schema),
         )
-        kept: KubeObject = remove_fields(value, intersection(pruned_fields, formerly), schema) or {}
-        current = self._convert(kept, self._resource.api_version)
-        return kept if current is None else current[0]
+        remaining: KubeObject = remove_fields(value, intersection(pruned_fields, formerly), schema) or {}
+        current = self._convert(remaining, self._resource.api_version)
+        return remaining if current is None else current[0]
 
     def _restore_owned(self, value: KubeObject, pruned: KubeObject, managers: Managers, first: str) -> KubeObject:
         """Restore pruned fields that another manager owns, one version after the other."""
@@ -286,8 +290,8 @@ class _Apply:
 
     def without_client_side_conflicts(self, conflicts: Conflicts) -> list[Conflict]:
         """Return the conflicts without unchanged fields from client-side apply."""
-        ours = self._client_side_fields()
-        return [conflict for conflict in conflicts.conflicts if not contains(ours, *conflict.path)]
+        own_fields = self._client_side_fields()
+        return [conflict for conflict in conflicts.conflicts if not contains(own_fields, *conflict.path)]
 
     def _client_side_fields(self) -> FieldSet:
         live, schema = self._live, self._resource.schema

@@ -113,7 +113,7 @@ def _remove_from_list(items: list[Any], fields: FieldSet, schema: Schema) -> lis
 
 
 def ensure_named_fields(fields: FieldSet, schema: Schema) -> FieldSet:
-    """Add the structs and lists on the path of each field, where a struct names them.
+    """Add the structs and lists on the path of each field if they are fields of a struct.
 
     Setting `spec.replicas` does not make a manager the owner of `spec`. But when the last field below `spec` is
     removed, `spec` is removed too.

@@ -21,7 +21,7 @@ DEDUCED_SCHEMA = Schema(Shape.ANY, go="interface {}")
 #: Free-form JSON that is atomic in kube-apiserver; the type of all other free-form JSON is deduced.
 _ATOMIC_ANY = "runtime.RawExtension"
 _ABSENT: Final = object()
-#: A tuple, because a union type would be created anew for every field.
+#: A tuple, because a union type would be created again for every field.
 _NESTED = (dict, list)
 _NO_FIELDS: dict[str, Field] = {}
 
@@ -148,7 +148,8 @@ def _all_item_fields(items: list[Any], schema: Schema) -> FieldSet:
 def to_field_set(value: object, schema: Schema) -> FieldSet:
     """Return the set of fields that a configuration sets: its leaves, and the items of its lists.
 
-    Unlike `all_fields`, it omits the structs and lists on the way, which setting a field in them does not claim.
+    Unlike `all_fields`, it omits the structs and lists on the path, because setting a field in them does not make its
+    manager their owner.
     """
     return _to_field_set(value, schema)[1]
 

@@ -231,7 +231,7 @@ def _without_untracked(value: KubeObject, skipped: frozenset[str]) -> KubeObject
 
 
 def tracked_fields(fields: FieldSet) -> FieldSet:
-    """Return the set without fields that have no owner, which an applier may name all the same."""
+    """Return the set without the fields that never have an owner; an applier may specify them nevertheless."""
     return difference(fields, _UNTRACKED_FIELDS)
 
 

@@ -241,8 +241,8 @@ def _slice_step(text: str) -> Step:
         raise BadJsonPath(f"invalid array index {text}")
     try:
         start = int(match[1]) if match[1] else None
-        is_one = match[2] is None
-        end = None if is_one or match[2] == ":" else int(match[2][1:])
+        is_single_index = match[2] is None
+        end = None if is_single_index or match[2] == ":" else int(match[2][1:])
         step = int(match[3][1:]) if match[3] not in (None, ":") else 1
     except ValueError:
         raise BadJsonPath(f"array index {text} is not a number") from None
@@ -254,19 +254,19 @@ def _slice_step(text: str) -> Step:
                 continue
             if not isinstance(value, list):
                 raise PathNotApplicable(f"{type(value).__name__} is not array or slice")
-            parts += _slice_list(value, start, (start or 0) + 1 if is_one else end, is_one, step)
+            parts += _slice_list(value, start, (start or 0) + 1 if is_single_index else end, is_single_index, step)
         return parts
 
     return take
 
 
-def _slice_list(value: Values, start: int | None, end: int | None, is_one: bool, step: int) -> Values:
+def _slice_list(value: Values, start: int | None, end: int | None, is_single_index: bool, step: int) -> Values:
     length = len(value)
     low = start or 0
     low += length if low < 0 else 0
     high = length if end is None else end
     # `[-1]` ends at its start plus one, which is 0 and stands for the list's end (Kubernetes: ParamsEntry.Derived).
-    high += length if high < 0 or (high == 0 and is_one) else 0
+    high += length if high < 0 or (high == 0 and is_single_index) else 0
     if low == high:
         return []
     if not 0 <= low < length or not 0 <= high <= length or low > high or step <= 0:

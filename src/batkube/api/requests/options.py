@@ -122,10 +122,10 @@ def list_options(request: Request, resource: Resource, watch: bool) -> ListOptio
 
 
 def selected_name(request: Request) -> str:
-    """Return the name to which the field selector restricts a list or watch; "" if to none, or if it is malformed.
+    """Return the name to which the field selector restricts a list or watch; "" if it is malformed or does not.
 
-    Such a request is authorized by a rule with `resourceNames`
-    (Kubernetes: apiserver/pkg/endpoints/request/requestinfo.go, NewRequestInfo).
+    Such a request is authorized by a rule with `resourceNames` (Kubernetes: requestinfo.go in
+    apiserver/pkg/endpoints/request, NewRequestInfo).
     """
     if "fieldSelector" not in request.query:
         return ""

@@ -23,7 +23,7 @@ def warning_headers(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _truncate(texts: list[str]) -> list[str]:
-    """Truncate each warning, and drop those that exceed the total length even so."""
+    """Truncate each warning, and drop those that still exceed the total length."""
     truncated: list[str] = []
     full_length = length = 0
     for text in texts:

@@ -51,10 +51,13 @@ class DeletionContext(msgspec.Struct, frozen=True):
     """Who deletes an object, and when."""
 
     now: Instant
-    #: None for the server itself.
+    #: None for the server itself, whose deletions are not subject to admission (Kubernetes:
+    #: apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go, deleteInstances).
     user: User | None = None
     #: Warnings for the client, sent as headers.
     warnings: list[str] = []
+    #: Whether the deletion of a running pod counts as a scheduler's decision to evict it.
+    is_decision: bool = True
 
 
 def key_of(namespace: str, name: str) -> Key:

@@ -183,15 +183,15 @@ def _check_owners(owners: Sequence[Mapping[str, Any]], path: str, problems: Prob
             go_text = go_struct("meta.OwnerReference", owner)
             problems.invalid(path, go_text, "/v1, Kind=Event is disallowed from being an owner")
         if owner.get("controller"):
-            this = f"{kind}/{owner.get('name', '')}"
+            owner_text = f"{kind}/{owner.get('name', '')}"
             if controller and not problems.is_full:
                 problems.invalid(
                     path,
                     go_struct("[]meta.OwnerReference", owners),
                     f'Only one reference can have Controller set to true. Found "true" in references for {controller} '
-                    f"and {this}",
+                    f"and {owner_text}",
                 )
-            controller = controller or this
+            controller = controller or owner_text
 
 
 def _check_finalizers(finalizers: Sequence[str], path: str, problems: Problems) -> None:

@@ -234,5 +234,5 @@ def _check_claims(
                         problems.duplicate(at, name)
             names[key] = None
         if name not in claims:
-            which = f": {', '.join(claim_names)}" if claim_names else " which is empty"
-            problems.not_found(at, name, f"must be one of the names in pod.spec.resourceClaims{which}")
+            suffix = f": {', '.join(claim_names)}" if claim_names else " which is empty"
+            problems.not_found(at, name, f"must be one of the names in pod.spec.resourceClaims{suffix}")

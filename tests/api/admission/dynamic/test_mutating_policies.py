@@ -52,7 +52,7 @@ def created(server: Direct) -> dict[str, str]:
     return data
 
 
-def test_they_are_not_served_by_default() -> None:
+def test_optional_versions_are_not_served_by_default() -> None:
     server = Direct()
 
     assert server.ask("GET", POLICIES).status == 404

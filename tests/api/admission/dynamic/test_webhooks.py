@@ -85,7 +85,7 @@ def test_a_validating_webhook_sees_the_whole_object_and_may_deny_it(client: Clie
     assert (refused["status"], refused["body"]["reason"]) == (409, "Size")
     assert refused["body"]["message"] == 'admission webhook "judge.example.com" denied the request: too large'
     assert hook.paths == ["/judge?timeout=7s"] * 2
-    first, second = (review["request"] for review in hook.asked)
+    first, second = (review["request"] for review in hook.reviews)
     assert first["object"]["metadata"]["uid"] == created["body"]["metadata"]["uid"], "what it has seen is stored"
     assert (first["operation"], first["oldObject"], first["dryRun"]) == ("CREATE", None, False)
     assert first["kind"] == {"group": "", "version": "v1", "kind": "ConfigMap"}
@@ -102,7 +102,7 @@ def test_names_and_uids_that_a_webhook_sees_are_the_stored_ones(client: Client) 
         body = {**config(), "metadata": {"generateName": "map-"}}
         created = client.ask("POST", MAPS, body)["body"]["metadata"]
 
-    (review,) = hook.asked
+    (review,) = hook.reviews
     shown = review["request"]["object"]["metadata"]
     assert (shown["name"], shown["uid"]) == (created["name"], created["uid"])
 
@@ -167,9 +167,36 @@ def test_a_webhook_can_prevent_deletions_and_whole_collections_of_them(client: C
     assert (all_of_them["status"], kept["status"], free["status"]) == (400, 400, 200)
     assert kept["body"]["message"] == all_of_them["body"]["message"] == told
     assert {"free", "kept"} <= set(left)
-    deletion = hook.asked[-1]["request"]
+    deletion = hook.reviews[-1]["request"]
     assert (deletion["object"], deletion["oldObject"]["metadata"]["name"]) == (None, "free")
     assert deletion["options"]["kind"] == "DeleteOptions"
+
+
+def test_objects_that_are_deleted_with_their_definition_are_not_reviewed(client: Client) -> None:
+    """Kubernetes: apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go, deleteInstances."""
+    definitions, things = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/x.io/v1/things"
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.x.io"},
+        "spec": {
+            "group": "x.io",
+            "scope": "Cluster",
+            "names": {"plural": "things", "kind": "Thing"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+    rule = {"apiGroups": ["x.io"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
+    with Hook(lambda review: reviewed(review, review["request"]["operation"] != "DELETE")).listening() as hook:
+        assert client.ask("POST", definitions, definition)["status"] == 201
+        configure(client, "Validating", hook, rules=[rule])
+        thing = {"apiVersion": "x.io/v1", "kind": "Thing", "metadata": {"name": "a"}}
+        assert client.ask("POST", things, thing)["status"] == 201
+        assert client.ask("DELETE", f"{definitions}/things.x.io")["status"] == 200
+        assert client.ask("GET", f"{definitions}/things.x.io")["status"] == 404
+
+    assert [review["request"]["operation"] for review in hook.reviews] == ["CREATE"]
 
 
 @pytest.mark.parametrize(("policy", "status"), [("Fail", 500), ("Ignore", 201)])
@@ -193,13 +220,54 @@ def test_an_unreachable_webhook_denies_unless_failures_are_ignored(client: Clien
         )
 
 
+@pytest.mark.parametrize(("policy", "status"), [("Fail", 500), ("Ignore", 201)])
+def test_a_webhook_with_an_impossible_port_is_unreachable(client: Client, policy: str, status: int) -> None:
+    """This once was an internal error even with the policy Ignore."""
+    url = "https://127.0.0.1:99999/judge"
+    with Hook(lambda review: reviewed(review, True)).listening() as hook:
+        configure(client, "Validating", hook, clientConfig={"url": url}, failurePolicy=policy)
+        answer = client.ask("POST", MAPS, config())
+
+    assert answer["status"] == status
+    if status == 500:
+        assert "dial tcp: address 99999: invalid port" in answer["body"]["message"]
+
+
+@pytest.mark.parametrize("path", ["/metadata/namespace", "/metadata/name"])
+def test_a_mutating_webhook_cannot_move_an_object(client: Client, path: str) -> None:
+    """An object in `default` once said that it was in `kube-system`."""
+    operation = {"op": "replace", "path": path, "value": "kube-system"}
+    assert client.ask("POST", MAPS, config("b"))["status"] == 201
+    with Hook(lambda review: patch(review, operation)).listening() as hook:
+        configure(client, "Mutating", hook)
+        created = client.ask("POST", MAPS, config())
+        updated = client.ask("PUT", f"{MAPS}/b", config("b", size="1"))
+        stored = client.ask("GET", f"{MAPS}")["body"]["items"]
+
+    assert [item["metadata"]["namespace"] for item in stored] == ["default"] * len(stored)
+    if path == "/metadata/namespace":
+        message = "the namespace of the provided object does not match the namespace sent on the request"
+        assert [(each["status"], each["body"]["message"]) for each in (created, updated)] == [(400, message)] * 2
+    else:
+        assert (created["status"], updated["status"]) == (201, 422)
+        assert client.ask("GET", f"{MAPS}/kube-system")["status"] == 200
+
+
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
         (lambda review: {}, "received invalid webhook response: webhook response was absent"),
+        (lambda review: {**reviewed(review, True), "apiVersion": None}, "got /, Kind=AdmissionReview"),
+        (lambda review: {**reviewed(review, True), "apiVersion": 1}, "cannot unmarshal number into Go struct field"),
         (lambda review: {**reviewed(review, True), "kind": "Pod"}, 'no kind "Pod" is registered for version'),
         (lambda review: reviewed(review, True, uid="other"), "expected response.uid="),
         (lambda review: patch(review, {"op": "remove", "path": "/data"}), "validating webhook may not return"),
+        (
+            lambda review: reviewed(review, False, status={"code": 10**30}),
+            f"cannot unmarshal number {10**30} into Go struct field Status.response.status.code of type int32",
+        ),
+        (lambda review: reviewed(review, False, status={"code": 404.5}), "cannot unmarshal number 404.5 into Go"),
+        (lambda review: reviewed(review, False, status={"message": {}}), "cannot unmarshal object into Go"),
     ],
 )
 def test_an_invalid_response_counts_as_a_failure(client: Client, answer: Answer, problem: str) -> None:
@@ -271,8 +339,8 @@ def test_conditions_selectors_and_dry_runs(client: Client) -> None:
         unclear = client.ask("POST", MAPS, {**judged, "data": {"other": "1"}})
 
     assert (unlabelled, small, large["status"], unclear["status"]) == (201, 201, 400, 403)
-    assert len(hook.asked) == 1
-    assert hook.asked[0]["request"]["dryRun"] is True
+    assert len(hook.reviews) == 1
+    assert hook.reviews[0]["request"]["dryRun"] is True
     assert unclear["body"]["message"].startswith('configmaps "a" is forbidden: ')
 
 
@@ -302,7 +370,7 @@ def test_a_service_reaches_a_webhook_only_outside_the_simulation(client: Client)
 
 
 def test_a_slow_response_is_aborted_at_the_timeout(client: Client) -> None:
-    """The timeout of a socket applies to each operation, and the webhook sends a byte now and then, for ever."""
+    """The timeout of a socket applies to each operation, and the webhook sends a byte now and then, forever."""
     credentials = new_server_credentials("127.0.0.1", wall_clock_instant())
     ended = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -338,7 +406,7 @@ def test_writes_of_controllers_call_webhooks_too(server: Serving, client: Client
         stored = client.ask("GET", f"{MAPS}/made")["body"]
 
     assert stored["data"] == {"by": "hook"}
-    assert hook.asked[0]["request"]["userInfo"]["username"] == "system:some-controller"
+    assert hook.reviews[0]["request"]["userInfo"]["username"] == "system:some-controller"
 
 
 def test_writes_of_components_during_a_request_are_separate_from_it() -> None:

@@ -18,7 +18,7 @@ from batkube.api.connections.event_loop.server_connections import EventLoopConne
 from batkube.api.connections.protocol.request_parser import RequestParser
 from batkube.api.requests.messages import Request, Response
 from batkube.kernel.instants import Instant
-from clients.greetings import HALF_A_GREETING, greeting
+from clients.client_hellos import PARTIAL_CLIENT_HELLO, client_hello
 
 ClientAction = Callable[[socket.socket], object]
 
@@ -47,12 +47,12 @@ def send_request_over_tls(connection: socket.socket) -> None:
 
 
 def send_half_a_client_hello(connection: socket.socket) -> None:
-    connection.sendall(HALF_A_GREETING)
+    connection.sendall(PARTIAL_CLIENT_HELLO)
 
 
 def send_slow_client_hello(connection: socket.socket) -> None:
     """Send a client hello with pauses, also within the record header and before the last byte."""
-    hello = greeting()
+    hello = client_hello()
     for piece in (hello[:1], hello[1:4], hello[4:5], hello[5:60], hello[60:-1], hello[-1:]):
         time.sleep(0.02)
         connection.sendall(piece)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import socket
 
+import pytest
+
+from batkube.api.connections.protocol.connection import Connection
 from conformance.serving import Serving
 
 WATCH = "/api/v1/namespaces?watch=true&timeoutSeconds=1"
@@ -67,3 +70,34 @@ def test_a_protobuf_watch_of_a_compacted_version_gets_an_error_event(server: Ser
 
     assert b"ERROR" in watched
     assert b"too old resource version: 1" in watched
+
+
+def test_events_of_one_moment_are_sent_together(server: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With hundreds of watches, most of the server's time goes into sending."""
+    sent: list[bytes] = []
+    send = Connection.write
+
+    def record(connection: Connection, data: bytes) -> None:
+        sent.append(data)
+        send(connection, data)
+
+    monkeypatch.setattr(Connection, "write", record)
+    with connected(server) as connection:
+        connection.sendall(request("/api/v1/namespaces/default/configmaps?watch=true&resourceVersion=0"))
+        read_until(connection, b"\r\n\r\n")
+        client, now = server.api.client("a-controller"), server.api.watches.now()
+
+        def create(*names: str, size: int = 1) -> None:
+            for name in names:
+                metadata = {"name": name, "namespace": "default"}
+                value = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "x" * size}}
+                client.create("configmaps", value, now)
+
+        server.inside(lambda: create("a", "b", "c"))
+        server.inside(lambda: create("d"))
+        server.inside(lambda: create("e", "f", size=40_000))
+        received = b""
+        while b'"name":"f"' not in received:
+            received += connection.recv(65536)
+
+    assert [chunk.count(b'"type":"ADDED"') for chunk in sent] == [3, 1, 1, 1]

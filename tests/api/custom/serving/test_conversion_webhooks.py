@@ -104,7 +104,7 @@ def test_an_object_is_stored_in_one_version_and_read_in_both(client: Client, hoo
 def test_a_list_is_converted_in_one_request_to_the_requested_version(client: Client, hook: Hook) -> None:
     for name, host, port in (("a", "host1", "80"), ("b", "host1", "8080"), ("c", "host2", "80")):
         assert client.ask("POST", V1, widget(name, "v1", hostPort=f"{host}:{port}"))["status"] == 201
-    hook.asked.clear()
+    hook.reviews.clear()
     # Another definition of the same versions, so that nothing is remembered.
     client.ask("PATCH", f"{DEFINITIONS}/widgets.example.com", {"spec": {"names": {"shortNames": ["w"]}}})
 
@@ -112,7 +112,7 @@ def test_a_list_is_converted_in_one_request_to_the_requested_version(client: Cli
 
     assert [each["metadata"]["name"] for each in chosen] == ["a", "b"]
     assert [each["port"] for each in chosen] == ["80", "8080"]
-    assert [len(review["request"]["objects"]) for review in hook.asked] == [3]
+    assert [len(review["request"]["objects"]) for review in hook.reviews] == [3]
     one = client.ask("GET", V1, fieldSelector="hostPort=host1:80")["body"]["items"]
     assert [each["metadata"]["name"] for each in one] == ["a"]
 

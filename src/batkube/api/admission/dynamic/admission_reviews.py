@@ -13,7 +13,12 @@ from typing import Any, NamedTuple
 from batkube.api.admission.request import AdmissionRequest, group_version_kind, group_version_resource, user_info
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.webhooks.calls import WebhookResponse
-from batkube.api.requests.webhooks.responses import InvalidWebhookResponse, check_field_types, decode_review
+from batkube.api.requests.webhooks.responses import (
+    STATUS_FIELDS,
+    InvalidWebhookResponse,
+    check_field_types,
+    decode_review,
+)
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
 
@@ -97,6 +102,7 @@ def decode_admission_review(http_response: WebhookResponse, review: dict[str, An
     check_field_types(
         response, {name: (kind, go.format(version)) for name, (kind, go) in _RESPONSE_FIELDS.items()}, _GO_RESPONSE_PATH
     )
+    check_field_types(response.get("status") or {}, STATUS_FIELDS, "Status.response.status")
     _check_base64(response.get("patch") or "")
     return returned
 
@@ -124,10 +130,10 @@ def parse_response(returned: dict[str, Any], review: dict[str, Any], *, mutates:
 
 
 def _check_identity(returned: dict[str, Any], response: dict[str, Any], review: dict[str, Any]) -> None:
-    expected_uid, uid = review["request"]["uid"], response.get("uid", "")
+    expected_uid, uid = review["request"]["uid"], response.get("uid") or ""
     if uid != expected_uid:
         raise ValueError(f'expected response.uid="{expected_uid}", got "{uid}"')
-    api_version, kind = returned.get("apiVersion", ""), returned.get("kind", "")
+    api_version, kind = returned.get("apiVersion") or "", returned.get("kind") or ""
     if (api_version, kind) != (review["apiVersion"], review["kind"]):
         expected = f"{_GROUP}/v1, Kind=AdmissionReview"
         actual = f"{api_version if '/' in api_version else f'/{api_version}'}, Kind={kind}"

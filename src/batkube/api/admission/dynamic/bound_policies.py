@@ -71,7 +71,7 @@ class BoundPolicies:
         return bool(self._store.entries(self._bindings))
 
     def invocations_for(self, request: AdmissionRequest) -> Iterator[PolicyInvocation | PolicyProblem]:
-        """Yield the policies that apply to a request, or the problems that keep them from being applied.
+        """Yield the policies that apply to a request, or the problems that prevent this.
 
         Policies and webhook configurations themselves are exempt; otherwise a faulty one could not be removed.
         """

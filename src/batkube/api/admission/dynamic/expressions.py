@@ -27,11 +27,17 @@ _CONDITIONS_BUDGET = OBJECT_BUDGET // 4
 _CACHE_SIZE, _MAX_CACHED_LENGTH = 512, 16_384
 _INPUT_NAMES = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
 _UNSUPPORTED_NOTE = FidelityNote("api", "an expression of an admission policy is not supported and was skipped")
-_OUT_OF_BUDGET_MESSAGE = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
 class EvaluationFailed(Exception):
     """An expression failed or exceeded its budget; the message is kube-apiserver's."""
+
+
+class BudgetExceeded(EvaluationFailed):
+    """The cost budget of a policy is used up."""
+
+    def __init__(self) -> None:
+        super().__init__("validation failed due to running out of cost budget, no further validation rules will be run")
 
 
 class UnsupportedExpression(Exception):
@@ -62,6 +68,19 @@ def _compile(text: str) -> CelProgram | None:
         return None
 
 
+class _Budget:
+    """The cost that the expressions of a policy may still have."""
+
+    def __init__(self, remaining: int) -> None:
+        self._remaining = remaining
+
+    def spend(self, cost: int) -> None:
+        """Subtract a cost; raises BudgetExceeded."""
+        self._remaining -= cost
+        if self._remaining < 0:
+            raise BudgetExceeded
+
+
 class Evaluation:
     """Evaluates expressions that share variables and a cost budget."""
 
@@ -73,55 +92,55 @@ class Evaluation:
         budget: int = OBJECT_BUDGET,
     ) -> None:
         self._expressions = expressions
-        self._variables = _Variables(variables, inputs, expressions)
-        self._inputs = {**inputs, "variables": self._variables}
-        self._remaining_budget = budget
+        self._budget = _Budget(budget)
+        self._inputs = {**inputs, "variables": _Variables(variables, inputs, expressions, self._budget)}
 
     def value(self, text: str) -> Any:  # noqa: ANN401 - any value of CEL
-        """Return the value of an expression; raises EvaluationFailed or UnsupportedExpression."""
+        """Return the value of an expression; raises EvaluationFailed or UnsupportedExpression.
+
+        Once the budget is exceeded, nothing is evaluated any more.
+        """
+        self._budget.spend(0)
         program = self._expressions.program(text)
-        failure: Exception | None = None
-        value = None
         try:
-            value = program(self._inputs)
+            return program(self._inputs)
         except (CelError, CostExceeded) as problem:
-            failure = problem
-        self._remaining_budget -= program.last_cost + self._variables.take_cost()
-        if self._remaining_budget < 0:
-            raise EvaluationFailed(_OUT_OF_BUDGET_MESSAGE)
-        if failure is not None:
-            raise EvaluationFailed(f"expression '{text}' resulted in error: {failure}") from failure
-        return value
+            raise EvaluationFailed(f"expression '{text}' resulted in error: {problem}") from problem
+        finally:
+            self._budget.spend(program.last_cost)
 
 
 class _Variables(dict[str, Any]):
     """The variables of a policy, evaluated lazily; a variable may use earlier ones."""
 
-    def __init__(self, variables: Sequence[KubeObject], inputs: dict[str, Any], expressions: ExpressionCache) -> None:
+    def __init__(
+        self, variables: Sequence[KubeObject], inputs: dict[str, Any], expressions: ExpressionCache, budget: _Budget
+    ) -> None:
         super().__init__({each["name"]: None for each in variables})
         self._unevaluated: dict[str, str] = {each["name"]: each["expression"] for each in variables}
         self._inputs = inputs
         self._expressions = expressions
-        self._cost = 0
+        self._budget = budget
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - any value of CEL
         """Return the value of a variable, evaluating it on first use."""
         text = self._unevaluated.get(name)
         if text is not None:
-            program = self._expressions.program(text)
-            try:
-                self[name] = program({**self._inputs, "variables": self})
-            except (CelError, CostExceeded) as problem:
-                raise CelError(f'composited variable "{name}" fails to evaluate: {problem}') from problem
-            finally:
-                self._cost += program.last_cost
+            self[name] = self._evaluate(name, text)
             del self._unevaluated[name]
-        return super().__getitem__(name)
+        value = super().__getitem__(name)
+        if isinstance(value, CelError):
+            raise CelError(str(value))
+        return value
 
-    def take_cost(self) -> int:
-        """Return the cost of variables since the last call."""
-        spent, self._cost = self._cost, 0
-        return spent
+    def _evaluate(self, name: str, text: str) -> Any:  # noqa: ANN401 - any value of CEL, or the error
+        program = self._expressions.program(text)
+        try:
+            return program({**self._inputs, "variables": self})
+        except (CelError, CostExceeded) as problem:
+            return CelError(f'composited variable "{name}" fails to evaluate: {problem}')
+        finally:
+            self._budget.spend(program.last_cost)
 
 
 def match_conditions_hold(spec: KubeObject, expressions: ExpressionCache, inputs: dict[str, Any]) -> bool:
@@ -144,6 +163,10 @@ def match_conditions_hold(spec: KubeObject, expressions: ExpressionCache, inputs
                 return False
         except UnsupportedExpression:
             continue
+        except BudgetExceeded:
+            if spec.get("failurePolicy") == "Ignore":
+                return False
+            raise
         except EvaluationFailed as problem:
             problems[str(problem)] = None
     if problems and spec.get("failurePolicy") != "Ignore":

@@ -8,11 +8,12 @@ Audit annotations are not evaluated, since there is no audit log.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from batkube.api.admission.dynamic.bound_policies import BoundPolicies, PolicyInvocation, PolicyProblem
 from batkube.api.admission.dynamic.expressions import (
+    BudgetExceeded,
     Evaluation,
     EvaluationFailed,
     ExpressionCache,
@@ -76,18 +77,33 @@ class ValidatingPolicies:
             yield PolicyProblem(invocation.policy, invocation.binding, str(problem))
             return
         evaluation = Evaluation(self._expressions, inputs, spec.get("variables") or ())
-        for validation in spec.get("validations") or ():
-            try:
-                if evaluation.value(validation["expression"]) is True:
-                    continue
-            except UnsupportedExpression:
-                continue
-            except EvaluationFailed as problem:
-                if not _ignores_failures(invocation.policy):
-                    yield PolicyProblem(invocation.policy, invocation.binding, str(problem))
-                continue
-            message, reason = _failure_message(validation, evaluation), validation.get("reason") or "Invalid"
-            yield PolicyProblem(invocation.policy, invocation.binding, message, reason)
+        try:
+            failed = list(_failed_validations(spec.get("validations") or (), evaluation))
+        except BudgetExceeded as problem:
+            failed = [({}, str(problem))]
+        for validation, error in failed:
+            message, reason = error, ""
+            if not error:
+                try:
+                    message, reason = _failure_message(validation, evaluation), validation.get("reason") or "Invalid"
+                except BudgetExceeded as problem:
+                    message = error = f"failed messageExpression: {problem}"
+            if not error or not _ignores_failures(invocation.policy):
+                yield PolicyProblem(invocation.policy, invocation.binding, message, reason)
+
+
+def _failed_validations(validations: Sequence[KubeObject], evaluation: Evaluation) -> Iterator[tuple[KubeObject, str]]:
+    """Yield the validations that do not hold, each with its error, or "" if it was evaluated to false."""
+    for validation in validations:
+        try:
+            if evaluation.value(validation["expression"]) is not True:
+                yield validation, ""
+        except UnsupportedExpression:
+            continue
+        except BudgetExceeded:
+            raise
+        except EvaluationFailed as problem:
+            yield validation, str(problem)
 
 
 def _ignores_failures(policy: KubeObject) -> bool:
@@ -101,6 +117,8 @@ def _failure_message(validation: KubeObject, evaluation: Evaluation) -> str:
     if validation.get("messageExpression"):
         try:
             message = evaluation.value(validation["messageExpression"])
+        except BudgetExceeded:
+            raise
         except (EvaluationFailed, UnsupportedExpression):
             message = None
     # A messageExpression whose result is not a string, is empty, too long or has several lines is ignored.

@@ -188,7 +188,7 @@ class AdmissionWebhooks:
     # Common parts
 
     def _any_applicable(self, request: AdmissionRequest, storage: str) -> bool:
-        """Return whether there are webhooks that can apply; webhook configurations and policies are exempt."""
+        """Return whether any webhook can apply; webhook configurations and policies are exempt."""
         if request.resource.group == _GROUP or request.subresource in _EXEMPT_SUBRESOURCES:
             return False
         return bool(self._store.entries(storage))

@@ -10,29 +10,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from batkube.api.cel.estimation.sizes import ITEMS, SCALAR_SIZE, UNKNOWN_SIZE, SizeEstimate, SizeLimits, capped, scaled
+from batkube.api.cel.estimation.sizes import ITEMS, SizeLimits, capped, scaled, size_or_max
 from batkube.api.cel.syntax.nodes import Constant, Node
 from batkube.api.cel.types import CelType
 
 _TEXT_FACTOR, _REGEX_FACTOR = 0.1, 0.25
-#: The number of bytes of an IPv4 and an IPv6 address.
-_ADDRESS_SIZE = SizeEstimate(4, 16)
-_FORMAT_SIZE_MAX = 64
+#: The number of bytes of an IPv6 address.
+_ADDRESS_SIZE = 16
+_FORMAT_SIZE = 64
 _FORMAT_REGEX_SIZE = 128
 
 
 class ElementSizes(NamedTuple):
-    """The size estimates of the elements of a list or a map."""
+    """The maximum sizes of the elements of a list or a map."""
 
     is_list: bool
-    key: SizeEstimate
-    value: SizeEstimate
+    key: int
+    value: int
 
     def union(self, other: ElementSizes | None) -> ElementSizes | None:
-        """Return estimates that cover the elements of both; None if one is unknown."""
+        """Return sizes that cover the elements of both; None if one is unknown."""
         if other is None:
             return None
-        return ElementSizes(self.is_list, self.key.union(other.key), self.value.union(other.value))
+        return ElementSizes(self.is_list, max(self.key, other.key), max(self.value, other.value))
 
 
 class EstimatedNode(NamedTuple):
@@ -41,43 +41,42 @@ class EstimatedNode(NamedTuple):
     node: Node
     type: CelType
     cost: int
-    size: SizeEstimate | None = None
+    #: The maximum size; None if it is unknown.
+    size: int | None = None
     element_sizes: ElementSizes | None = None
     #: The path in the variables from which the value comes; () if it is computed.
     path: tuple[str, ...] = ()
 
     @property
-    def size_or_unknown(self) -> SizeEstimate:
-        """The size, or 0 to unlimited if it is unknown."""
-        return UNKNOWN_SIZE if self.size is None else self.size
+    def size_or_max(self) -> int:
+        """The maximum size, or that of all values if it is unknown."""
+        return size_or_max(self.size)
 
 
 class OverloadCall(NamedTuple):
-    """A call of one overload of a function."""
+    """A call of one overload of a function; a method's receiver is its first argument."""
 
     name: str
     parameters: tuple[CelType, ...]
-    target: EstimatedNode | None
     arguments: list[EstimatedNode]
     variable_sizes: SizeLimits
 
-    @property
-    def first(self) -> SizeEstimate:
-        """The size of a method's receiver, or of a function's first argument."""
-        return (self.target or self.arguments[0]).size_or_unknown
+    def size(self, index: int) -> int:
+        """Return the maximum size of an argument."""
+        return self.arguments[index].size_or_max
 
-    @property
-    def second(self) -> SizeEstimate:
-        """The size of the next argument."""
-        return self.arguments[0 if self.target is not None else 1].size_or_unknown
+    def item_size(self) -> int:
+        """Return the maximum size of the items of the first argument, which is a list."""
+        path = self.arguments[0].path
+        return size_or_max(self.variable_sizes.size_at((*path, ITEMS)) if path else None)
 
 
 class CallEstimate(NamedTuple):
     """The cost of a call, without that of its arguments."""
 
     cost: int
-    #: None if the call does not determine it.
-    size: SizeEstimate | None = None
+    #: The maximum size of the result; None if the call does not determine it.
+    size: int | None = None
 
 
 EstimateCall = Callable[[OverloadCall], CallEstimate]
@@ -87,154 +86,115 @@ def _constant_cost(call: OverloadCall) -> CallEstimate:
     return CallEstimate(1)
 
 
-def _string_scan(call: OverloadCall) -> CallEstimate:
-    return CallEstimate(scaled(call.first.maximum, _TEXT_FACTOR))
+def _scan(argument: int = 0, *, passes: int = 1, growth: int | None = None) -> EstimateCall:
+    """Return the estimate of a function that reads a string; its result is at most `growth` times as long."""
 
-
-def _string_transform(call: OverloadCall) -> CallEstimate:
-    return CallEstimate(scaled(call.first.maximum, _TEXT_FACTOR), call.first)
-
-
-def _double_string_scan(call: OverloadCall) -> CallEstimate:
-    return CallEstimate(scaled(call.first.maximum, 2 * _TEXT_FACTOR))
-
-
-def _list_traversal(call: OverloadCall) -> CallEstimate:
-    """Every element of a list, or every character of a string, is visited."""
-    assert call.target is not None
-    if not call.target.type.parameters:
-        return _string_scan(call)
-    each, kind = 1, call.target.type.parameters[0].name
-    if kind in ("string", "bytes"):
-        path = (*call.target.path, ITEMS) if call.target.path else ()
-        each += scaled((call.variable_sizes.size_at(path) or UNKNOWN_SIZE).maximum, _TEXT_FACTOR)
-    return CallEstimate(capped(call.first.maximum * each))
-
-
-def _replace(call: OverloadCall) -> CallEstimate:
-    """The result is longest if the shortest strings are replaced by the longest, or the other way round."""
-    size, old, new = call.first, call.second, call.arguments[1].size_or_unknown
-    if old.minimum == 0:
-        most = SizeEstimate(capped(size.maximum + 1), size.maximum)
-    else:
-        most = (
-            SizeEstimate(0, size.maximum)
-            if new.maximum <= old.minimum
-            else SizeEstimate(_quotient(size.maximum, old.minimum), 0)
-        )
-    if old.maximum == 0:
-        least = SizeEstimate(capped(size.minimum + 1), size.minimum)
-    else:
-        least = (
-            SizeEstimate(0, size.minimum)
-            if old.maximum <= new.minimum
-            else SizeEstimate(_quotient(size.minimum, old.maximum), 0)
-        )
-    result = SizeEstimate(least[0], most[0]).multiply(new).add(SizeEstimate(least[1], most[1]))
-    return CallEstimate(scaled(size.maximum, 2 * _TEXT_FACTOR), result)
-
-
-def _quotient(number: int, divisor: int) -> int:
-    return -(-number // divisor)
-
-
-def _split(call: OverloadCall) -> CallEstimate:
-    most = call.first.maximum
-    if len(call.arguments) > 1 and isinstance(call.arguments[1].node, Constant):
-        limit = call.arguments[1].node.value
-        most = limit % 2**64 if isinstance(limit, int) else most
-    return CallEstimate(scaled(call.first.maximum, 2 * _TEXT_FACTOR), SizeEstimate(0, most))
-
-
-def _join(call: OverloadCall) -> CallEstimate:
-    assert call.target is not None
-    path = (*call.target.path, ITEMS) if call.target.path else ()
-    size = call.first.multiply(call.variable_sizes.size_at(path) or UNKNOWN_SIZE)
-    if call.arguments:
-        gaps = SizeEstimate(max(0, call.first.minimum - 1), max(0, call.first.maximum - 1))
-        size = size.add(call.second.multiply(gaps))
-    return CallEstimate(scaled(size.maximum, _TEXT_FACTOR), size)
-
-
-def _regex_match(call: OverloadCall) -> CallEstimate:
-    text = scaled(capped(call.first.maximum + 1), _TEXT_FACTOR)
-    return CallEstimate(capped(text * scaled(call.second.maximum, _REGEX_FACTOR)))
-
-
-def _regex_find_all(call: OverloadCall) -> CallEstimate:
-    return CallEstimate(_regex_match(call).cost, SizeEstimate(0, call.first.maximum))
-
-
-def _substring_search(call: OverloadCall) -> CallEstimate:
-    return CallEstimate(capped(scaled(call.first.maximum, _TEXT_FACTOR) * scaled(call.second.maximum, _TEXT_FACTOR)))
-
-
-def _ip(call: OverloadCall) -> CallEstimate:
-    """The address of a CIDR is a field; that of a string is parsed."""
-    return CallEstimate(1) if call.target is not None else _string_scan(call)
-
-
-def _network_contains(call: OverloadCall) -> CallEstimate:
-    cost = scaled(2 * _ADDRESS_SIZE.maximum, _TEXT_FACTOR)
-    if call.name == "containsCIDR":
-        cost += scaled(_ADDRESS_SIZE.maximum, _TEXT_FACTOR) + 1
-    if call.parameters[-1].name == "string":
-        cost = capped(cost + scaled(call.second.maximum, _TEXT_FACTOR))
-    return CallEstimate(cost)
-
-
-def _format_validation(call: OverloadCall) -> CallEstimate:
-    return CallEstimate(scaled(scaled(call.second.maximum, _TEXT_FACTOR), _FORMAT_REGEX_SIZE * _REGEX_FACTOR))
-
-
-def _set_comparison(factor: int) -> EstimateCall:
     def estimate(call: OverloadCall) -> CallEstimate:
-        product = capped(call.first.maximum * call.second.maximum)
-        return CallEstimate(capped(scaled(product, factor) + 1))
+        size = call.size(argument)
+        return CallEstimate(scaled(size, passes * _TEXT_FACTOR), None if growth is None else capped(size * growth))
 
     return estimate
 
 
-def _to_bytes(call: OverloadCall) -> CallEstimate:
-    if call.parameters[0].name != "string":
-        return CallEstimate(1)
-    # Go does not guard this multiplication against overflow.
-    return CallEstimate(
-        scaled(call.first.maximum, _TEXT_FACTOR), SizeEstimate(call.first.minimum, call.first.maximum * 4 % 2**64)
-    )
+_scan_string = _scan()
 
 
-def _to_string(call: OverloadCall) -> CallEstimate:
-    if call.parameters[0].name != "bytes":
-        return CallEstimate(1)
-    return CallEstimate(
-        scaled(call.first.maximum, _TEXT_FACTOR), SizeEstimate(call.first.minimum // 4, call.first.maximum)
-    )
+def _list_traversal(call: OverloadCall) -> CallEstimate:
+    """Every element of a list, or every character of a string, is visited."""
+    items = call.arguments[0].type.parameters
+    if not items:
+        return _scan_string(call)
+    each = 1 + (scaled(call.item_size(), _TEXT_FACTOR) if items[0].name in ("string", "bytes") else 0)
+    return CallEstimate(capped(call.size(0) * each))
+
+
+def _replace(call: OverloadCall) -> CallEstimate:
+    size, new, old = call.size(0), call.size(2), call.arguments[1].node
+    length = len(old.value) if isinstance(old, Constant) and isinstance(old.value, str) else 0
+    if not length:
+        result = (size + 1) * new + size
+    elif new <= length:
+        result = size
+    else:
+        result = -(-size // length) * new
+    return CallEstimate(scaled(size, 2 * _TEXT_FACTOR), capped(result))
+
+
+def _split(call: OverloadCall) -> CallEstimate:
+    count = call.size(0)
+    limit = call.arguments[2].node if len(call.arguments) > 2 else None
+    if isinstance(limit, Constant) and isinstance(limit.value, int):
+        count = limit.value % 2**64
+    return CallEstimate(scaled(call.size(0), 2 * _TEXT_FACTOR), count)
+
+
+def _join(call: OverloadCall) -> CallEstimate:
+    count = call.size(0)
+    size = count * call.item_size()
+    if len(call.arguments) > 1:
+        size += call.size(1) * max(0, count - 1)
+    return CallEstimate(scaled(capped(size), _TEXT_FACTOR), capped(size))
+
+
+def _regex_match(call: OverloadCall) -> CallEstimate:
+    text = scaled(capped(call.size(0) + 1), _TEXT_FACTOR)
+    return CallEstimate(capped(text * scaled(call.size(1), _REGEX_FACTOR)))
+
+
+def _regex_find_all(call: OverloadCall) -> CallEstimate:
+    return CallEstimate(_regex_match(call).cost, call.size(0))
+
+
+def _substring_search(call: OverloadCall) -> CallEstimate:
+    return CallEstimate(capped(scaled(call.size(0), _TEXT_FACTOR) * scaled(call.size(1), _TEXT_FACTOR)))
+
+
+def _ip(call: OverloadCall) -> CallEstimate:
+    """The address of a CIDR is a field; that of a string is parsed."""
+    return _scan_string(call) if call.parameters[0].name == "string" else CallEstimate(1)
+
+
+def _network_contains(call: OverloadCall) -> CallEstimate:
+    cost = scaled(2 * _ADDRESS_SIZE, _TEXT_FACTOR)
+    if call.name == "containsCIDR":
+        cost += scaled(_ADDRESS_SIZE, _TEXT_FACTOR) + 1
+    if call.parameters[1].name == "string":
+        cost += scaled(call.size(1), _TEXT_FACTOR)
+    return CallEstimate(capped(cost))
+
+
+def _format_validation(call: OverloadCall) -> CallEstimate:
+    return CallEstimate(scaled(scaled(call.size(1), _TEXT_FACTOR), _FORMAT_REGEX_SIZE * _REGEX_FACTOR))
+
+
+def _set_comparison(factor: int) -> EstimateCall:
+    return lambda call: CallEstimate(capped(factor * call.size(0) * call.size(1) + 1))
+
+
+def _conversion(source: str, growth: int) -> EstimateCall:
+    """Return the estimate of a conversion that reads values of type `source` only."""
+    scan = _scan(growth=growth)
+    return lambda call: scan(call) if call.parameters[0].name == source else CallEstimate(1)
 
 
 def _quote(call: OverloadCall) -> CallEstimate:
-    most = (call.first.maximum * 2 + 2) % 2**64
-    return CallEstimate(scaled(call.first.maximum, _TEXT_FACTOR), SizeEstimate((call.first.minimum + 2) % 2**64, most))
-
-
-def _prefix_or_suffix(call: OverloadCall) -> CallEstimate:
-    return CallEstimate(scaled(call.second.maximum, _TEXT_FACTOR))
+    return CallEstimate(scaled(call.size(0), _TEXT_FACTOR), capped(call.size(0) * 2 + 2))
 
 
 def _list_membership(call: OverloadCall) -> CallEstimate:
-    return CallEstimate(scaled(call.second.maximum, 1) if call.parameters[1].name == "list" else 1)
+    return CallEstimate(call.size(1) if call.parameters[1].name == "list" else 1)
 
 
 def _add(call: OverloadCall) -> CallEstimate:
     kind = call.parameters[0].name
     if kind not in ("string", "bytes", "list"):
         return CallEstimate(1)
-    size = call.first.add(call.second)
-    return CallEstimate(1 if kind == "list" else scaled(size.maximum, _TEXT_FACTOR), size)
+    size = capped(call.size(0) + call.size(1))
+    return CallEstimate(1 if kind == "list" else scaled(size, _TEXT_FACTOR), size)
 
 
 def _compare(call: OverloadCall) -> CallEstimate:
-    return CallEstimate(scaled(min(call.first.maximum, call.second.maximum), _TEXT_FACTOR))
+    return CallEstimate(scaled(min(call.size(0), call.size(1)), _TEXT_FACTOR))
 
 
 def _order(call: OverloadCall) -> CallEstimate:
@@ -242,24 +202,24 @@ def _order(call: OverloadCall) -> CallEstimate:
 
 
 def _equal(call: OverloadCall) -> CallEstimate:
-    kind = call.arguments[0].type
-    if kind == call.arguments[1].type:
-        if kind.name in ("net.IP", "net.CIDR", "kubernetes.Quantity"):
+    first, second = call.arguments
+    if first.type == second.type:
+        if first.type.name in ("net.IP", "net.CIDR", "kubernetes.Quantity"):
             return CallEstimate(1)
-        if kind.name == "kubernetes.NamedFormat":
-            return CallEstimate(scaled(_FORMAT_SIZE_MAX, _TEXT_FACTOR))
-        if kind.name == "kubernetes.URL":
-            return CallEstimate(scaled((call.arguments[1].size or SCALAR_SIZE).maximum, _TEXT_FACTOR))
+        if first.type.name == "kubernetes.NamedFormat":
+            return CallEstimate(scaled(_FORMAT_SIZE, _TEXT_FACTOR))
+        if first.type.name == "kubernetes.URL":
+            return CallEstimate(scaled(1 if second.size is None else second.size, _TEXT_FACTOR))
     return _compare(call)
 
 
 _ESTIMATES: dict[str, EstimateCall] = {
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _list_traversal),
-    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _string_transform),
-    **dict.fromkeys(("cidr", "isIP", "isCIDR", "quantity", "isQuantity", "format"), _string_scan),
+    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _scan(growth=1)),
+    **dict.fromkeys(("cidr", "isIP", "isCIDR", "quantity", "isQuantity", "format"), _scan_string),
     **dict.fromkeys(("find", "findAll"), _regex_find_all),
     **dict.fromkeys(("containsIP", "containsCIDR"), _network_contains),
-    **dict.fromkeys(("startsWith", "endsWith"), _prefix_or_suffix),
+    **dict.fromkeys(("startsWith", "endsWith"), _scan(1)),
     **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _order),
     **dict.fromkeys(("sets.contains", "sets.intersects"), _set_comparison(1)),
     "sets.equivalent": _set_comparison(2),
@@ -267,10 +227,10 @@ _ESTIMATES: dict[str, EstimateCall] = {
     "split": _split,
     "join": _join,
     "ip": _ip,
-    "ip.isCanonical": _double_string_scan,
+    "ip.isCanonical": _scan(passes=2),
     "validate": _format_validation,
-    "bytes": _to_bytes,
-    "string": _to_string,
+    "bytes": _conversion("string", 4),
+    "string": _conversion("bytes", 1),
     "strings.quote": _quote,
     "@in": _list_membership,
     "matches": _regex_match,

@@ -18,13 +18,10 @@ from batkube.api.cel.estimation.sizes import (
     INDICES,
     ITEMS,
     KEYS,
-    SCALAR_SIZE,
-    SIZE_MAX,
-    UNKNOWN_SIZE,
     VALUES,
-    SizeEstimate,
     SizeLimits,
     capped,
+    size_or_max,
 )
 from batkube.api.cel.evaluation.costs import LIST_COST, MAP_COST
 from batkube.api.cel.functions.overloads import resolve_call
@@ -56,7 +53,7 @@ class MacroVariable(NamedTuple):
     """An iteration variable of a macro."""
 
     path: tuple[str, ...]
-    size: SizeEstimate | None
+    size: int | None
 
 
 MacroVariables = dict[str, MacroVariable]
@@ -73,9 +70,8 @@ def _is_scalar(kind: CelType) -> bool:
     return kind.name in _SCALARS
 
 
-def _constant_size(value: Value) -> SizeEstimate:
-    size = len(value) if isinstance(value, str | bytes) else 1
-    return SizeEstimate(size, size)
+def _constant_size(value: Value) -> int:
+    return len(value) if isinstance(value, str | bytes) else 1
 
 
 class _Estimator:
@@ -102,14 +98,12 @@ class _Estimator:
     def _type(self, node: Node) -> CelType:
         return self._types.get(id(node), DYN)
 
-    def _size(
-        self, kind: CelType, path: tuple[str, ...] = (), other: SizeEstimate | None = None
-    ) -> SizeEstimate | None:
-        """Return the size of a value by its path in the object, by its type, or else the given fallback."""
+    def _size(self, kind: CelType, path: tuple[str, ...] = (), other: int | None = None) -> int | None:
+        """Return the maximum size of a value by its path in the object, by its type, or else the given fallback."""
         size = self._root.size_at(path)
         if size is not None:
             return size
-        return SCALAR_SIZE if _is_scalar(kind) else other
+        return 1 if _is_scalar(kind) else other
 
     def _literal(self, node: Constant, variables: MacroVariables) -> EstimatedNode:
         return EstimatedNode(node, self._type(node), 0, _constant_size(node.value))
@@ -123,7 +117,7 @@ class _Estimator:
         kind, operand = self._type(node), self.estimate(node.operand, variables)
         if node.test_only:
             # Testing for a field is free (apiserver/pkg/cel/environment/base.go, PresenceTestHasCost).
-            return EstimatedNode(node, kind, operand.cost, SCALAR_SIZE)
+            return EstimatedNode(node, kind, operand.cost, 1)
         if node.optional:
             return EstimatedNode(node, kind, capped(operand.cost + 1), self._size(kind))
         is_paid_for = operand.type.name == "map" or operand.type.fields is not None
@@ -131,11 +125,8 @@ class _Estimator:
         return EstimatedNode(node, kind, capped(operand.cost + is_paid_for), self._size(kind, path), path=path)
 
     def _index(self, node: Index, variables: MacroVariables) -> EstimatedNode:
-        kind, operand, index = (
-            self._type(node),
-            self.estimate(node.operand, variables),
-            self.estimate(node.index, variables),
-        )
+        kind, operand = self._type(node), self.estimate(node.operand, variables)
+        index = self.estimate(node.index, variables)
         cost = capped(operand.cost + index.cost + 1)
         if node.optional or operand.type.name == "optional_type":
             return EstimatedNode(node, kind, cost, self._size(kind))
@@ -145,51 +136,48 @@ class _Estimator:
 
     def _list(self, node: ListLiteral, variables: MacroVariables) -> EstimatedNode:
         items = [self.estimate(item, variables) for item in node.items]
-        size = SizeEstimate(len(items), len(items))
         cost = capped(sum(item.cost for item in items) + LIST_COST)
-        return EstimatedNode(node, self._type(node), cost, size, ElementSizes(True, SCALAR_SIZE, _union_size(items)))
+        return EstimatedNode(node, self._type(node), cost, len(items), ElementSizes(True, 1, _largest(items)))
 
     def _map(self, node: MapLiteral, variables: MacroVariables) -> EstimatedNode:
         keys = [self.estimate(key, variables) for key, _ in node.entries]
         values = [self.estimate(value, variables) for _, value in node.entries]
-        size = SizeEstimate(len(keys), len(keys))
         cost = capped(sum(part.cost for part in keys + values) + MAP_COST)
-        return EstimatedNode(
-            node, self._type(node), cost, size, ElementSizes(False, _union_size(keys), _union_size(values))
-        )
+        sizes = ElementSizes(False, _largest(keys), _largest(values))
+        return EstimatedNode(node, self._type(node), cost, len(keys), sizes)
 
     # Functions and operators
 
     def _call(self, node: FunctionCall, variables: MacroVariables) -> EstimatedNode:
-        name, target_node = resolve_call(node)
+        name, target = resolve_call(node)
         kind = self._type(node)
-        arguments = [self.estimate(argument, variables) for argument in node.arguments]
+        parts = [*node.arguments] if target is None else [target, *node.arguments]
+        arguments = [self.estimate(part, variables) for part in parts]
         if name == "dyn":
             return arguments[0]._replace(node=node, type=kind, cost=capped(arguments[0].cost + 1), path=())
         if name in ("_&&_", "_||_"):
-            return EstimatedNode(node, kind, capped(sum(argument.cost for argument in arguments)), SCALAR_SIZE)
+            return EstimatedNode(node, kind, capped(sum(argument.cost for argument in arguments)), 1)
         if name == "_?_:_":
             return self._conditional(node, kind, arguments)
-        target = self.estimate(target_node, variables) if target_node is not None else None
-        parts = ([target] if target is not None else []) + arguments
         size, cost = None, 0
-        for signature in matching_overloads(name, target is not None, [part.type for part in parts]):
-            estimate = estimate_call(OverloadCall(name, signature.parameters, target, arguments, self._root))
+        for signature in matching_overloads(name, target is not None, [argument.type for argument in arguments]):
+            estimate = estimate_call(OverloadCall(name, signature.parameters, arguments, self._root))
             cost = max(cost, estimate.cost)
             if estimate.size is not None:
-                size = estimate.size if size is None else size.union(estimate.size)
+                size = estimate.size if size is None else max(size, estimate.size)
             if size is None:
                 size = self._size(kind)
         entry = arguments[0].element_sizes if name == "_+_" else None
         if entry is not None:
             entry = entry.union(arguments[1].element_sizes)
-        return EstimatedNode(node, kind, capped(sum(part.cost for part in parts) + cost), size, entry)
+        cost = capped(sum(argument.cost for argument in arguments) + cost)
+        return EstimatedNode(node, kind, cost, size, entry)
 
     def _conditional(self, node: Node, kind: CelType, arguments: list[EstimatedNode]) -> EstimatedNode:
         condition, first, second = arguments
         cost = capped(condition.cost + max(first.cost, second.cost))
         entry = first.element_sizes.union(second.element_sizes) if first.element_sizes is not None else None
-        return EstimatedNode(node, kind, cost, first.size_or_unknown.union(second.size_or_unknown), entry)
+        return EstimatedNode(node, kind, cost, max(first.size_or_max, second.size_or_max), entry)
 
     # Macros
 
@@ -200,28 +188,27 @@ class _Estimator:
         inner = {**variables, **_macro_variables(node, target)}
         bodies = [self.estimate(body, inner) for body in node.bodies]
         tested = bodies[0].cost if len(bodies) == 2 else 0
-        size, entry = target.size_or_unknown, None
+        size, entry = target.size_or_max, None
         if node.name in _QUANTIFIERS:
             each, once = _QUANTIFIERS[node.name]
             each += bodies[0].cost
-            size = SCALAR_SIZE
+            size = 1
         elif node.name in _INSERT_COSTS:
             each, once = tested + _INSERT_COSTS[node.name] + bodies[-1].cost, MAP_COST + 1
         elif node.name == "filter":
-            element = self._element_size(node, target)
             each, once = bodies[0].cost + _APPEND_COST + 1, LIST_COST + 1
-            entry = ElementSizes(True, SCALAR_SIZE, SizeEstimate(0, element.maximum))
+            entry = ElementSizes(True, 1, self._element_size(node, target))
         else:
             each, once = tested + _APPEND_COST + bodies[-1].cost, LIST_COST + 1
-            entry = ElementSizes(True, SCALAR_SIZE, SizeEstimate(0, bodies[-1].size_or_unknown.maximum))
-        cost = capped(target.cost + once + capped(target.size_or_unknown.maximum * capped(each)))
+            entry = ElementSizes(True, 1, bodies[-1].size_or_max)
+        cost = capped(target.cost + once + capped(target.size_or_max * capped(each)))
         return EstimatedNode(node, kind, cost, size, entry)
 
-    def _element_size(self, node: MacroCall, target: EstimatedNode) -> SizeEstimate:
-        """Return the size of the result of `filter`."""
+    def _element_size(self, node: MacroCall, target: EstimatedNode) -> int:
+        """Return the maximum size of an element of the result of `filter`."""
         local = _macro_variables(node, target)[node.variables[0]]
         kind = target.type.parameters[0] if target.type.parameters else DYN
-        return self._size(kind, local.path, local.size) or UNKNOWN_SIZE
+        return size_or_max(self._size(kind, local.path, local.size))
 
     def _optional_macro(
         self, node: MacroCall, kind: CelType, target: EstimatedNode, variables: MacroVariables
@@ -230,19 +217,15 @@ class _Estimator:
         inner = target.type.parameters[0] if target.type.name == "optional_type" else DYN
         body = self.estimate(node.bodies[0], {**variables, node.variables[0]: MacroVariable((), self._size(inner))})
         bound = LIST_COST + target.cost + 1 + body.cost + (node.name == "optMap")
-        nothing = self._size(kind) or UNKNOWN_SIZE
-        size = (body.size_or_unknown if node.name == "optFlatMap" else nothing).union(nothing)
+        size = size_or_max(self._size(kind))
+        if node.name == "optFlatMap":
+            size = max(size, body.size_or_max)
         return EstimatedNode(node, kind, capped(target.cost + 1 + bound), size)
 
 
-def _union_size(parts: list[EstimatedNode]) -> SizeEstimate:
-    """Return a size estimate that covers all `parts`."""
-    if not parts:
-        return SizeEstimate(0, 0)
-    return SizeEstimate(
-        min(SIZE_MAX, *(part.size_or_unknown.minimum for part in parts)),
-        max(0, *(part.size_or_unknown.maximum for part in parts)),
-    )
+def _largest(parts: list[EstimatedNode]) -> int:
+    """Return the maximum size of the parts; 0 if there are none."""
+    return max((part.size_or_max for part in parts), default=0)
 
 
 def _macro_variables(node: MacroCall, target: EstimatedNode) -> MacroVariables:

@@ -1,46 +1,28 @@
-"""Size estimates of values: ranges of sizes, and size limits by schema.
+"""Maximum sizes of values: of a schema's values, and arithmetic that saturates.
 
 Sizes are those of CEL's `size()`, and saturate at the largest uint64, as in cel-go (checker/cost.go, SizeEstimate;
-Kubernetes: apiserver/pkg/cel/types.go, DeclType).
+Kubernetes: apiserver/pkg/cel/types.go, DeclType). cel-go also estimates minimum sizes, which almost never change a
+maximum cost; they are left out.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import msgspec
 
 SIZE_MAX = 2**64 - 1
-"""The maximum cost and size, at which arithmetic saturates."""
-
-
-class SizeEstimate(NamedTuple):
-    """The minimum and the maximum size of a value."""
-
-    minimum: int
-    maximum: int
-
-    def add(self, other: SizeEstimate) -> SizeEstimate:
-        """Return the sum of two sizes."""
-        return SizeEstimate(capped(self.minimum + other.minimum), capped(self.maximum + other.maximum))
-
-    def multiply(self, other: SizeEstimate) -> SizeEstimate:
-        """Return the product of two sizes."""
-        return SizeEstimate(capped(self.minimum * other.minimum), capped(self.maximum * other.maximum))
-
-    def union(self, other: SizeEstimate) -> SizeEstimate:
-        """Return an estimate that covers both sizes."""
-        return SizeEstimate(min(self.minimum, other.minimum), max(self.maximum, other.maximum))
-
-
-UNKNOWN_SIZE = SizeEstimate(0, SIZE_MAX)
-SCALAR_SIZE = SizeEstimate(1, 1)
+"""The maximum cost and size, at which arithmetic saturates; also the size of a value of unknown size."""
 
 
 def capped(number: int) -> int:
     """Return the number, saturated at the maximum."""
     return min(number, SIZE_MAX)
+
+
+def size_or_max(size: int | None) -> int:
+    """Return a size, or the maximum if it is unknown."""
+    return SIZE_MAX if size is None else size
 
 
 def scaled(number: int, factor: float) -> int:
@@ -63,8 +45,8 @@ class SizeLimits(msgspec.Struct, frozen=True):
     key: SizeLimits | None = None
     fields: dict[str, SizeLimits] = {}
 
-    def size_at(self, path: tuple[str, ...]) -> SizeEstimate | None:
-        """Return the size of the value at a path that starts with a variable; None if the path does not exist."""
+    def size_at(self, path: tuple[str, ...]) -> int | None:
+        """Return the maximum size of the value at a path that starts with a variable; None if there is none."""
         if not path:
             return None
         extent = self
@@ -73,7 +55,7 @@ class SizeLimits(msgspec.Struct, frozen=True):
             if inner is None:
                 return None
             extent = inner
-        return SizeEstimate(0, extent.elements_max)
+        return extent.elements_max
 
     def _child(self, name: str) -> SizeLimits | None:
         if name in (ITEMS, VALUES):

@@ -2,12 +2,14 @@
 
 Unit and costs are those of cel-go (interpreter/runtimecost.go) and of Kubernetes' own functions
 (apiserver/pkg/cel/library/cost.go). The limit per call corresponds to about a tenth of a second in kube-apiserver
-(apiserver/pkg/apis/cel/config.go). In one respect we charge more: where cel-go charges one step for an operation on a
-whole structure (comparing nested values, joining lists), we charge by the structure's size.
+(apiserver/pkg/apis/cel/config.go). In one respect we charge more: where Kubernetes charges one step for an operation on
+a whole structure (comparing nested values, joining lists), or by the size of an argument for a result that may be far
+larger (`replace`), we charge by the size. Operations are charged before they allocate their result.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +20,7 @@ CALL_LIMIT = 1_000_000
 """The maximum cost of one evaluation of one expression (PerCallLimit)."""
 
 OBJECT_BUDGET = 10_000_000
-"""The maximum cost of all rules for one object (RuntimeCELCostBudget)."""
+"""The maximum cost of all rules for one object, or of one policy with one binding (RuntimeCELCostBudget)."""
 
 LIST_COST, MAP_COST, MESSAGE_COST = 10, 30, 40
 """The costs of creating a list, a map and a message (cel-go: common/cost.go)."""
@@ -29,7 +31,10 @@ MACRO_ELEMENT_COST_DEFAULT = 12
 
 #: How many parts of a value are counted before its size is considered unlimited.
 _PARTS_MAX = CALL_LIMIT
-_TEXT_FACTOR, _REGEX_FACTOR = 0.1, 0.25
+#: The precisions in a format template; larger ones are rejected.
+_find_precisions = re.compile(r"%\.(\d{1,4})").findall
+#: The last one is ours: Kubernetes charges one step for a part of a URL of any length.
+_TEXT_FACTOR, _REGEX_FACTOR, _URL_FACTOR = 0.1, 0.25, 0.01
 
 
 class CostExceeded(Exception):
@@ -89,6 +94,12 @@ def _string_scan(arguments: list[Any]) -> int:
     return _scaled(size(arguments[0]))
 
 
+def _replace(arguments: list[Any]) -> int:
+    text, old, new, *limit = arguments
+    count = text.count(old) if not limit or limit[0] < 0 else min(limit[0], text.count(old))
+    return max(_double_string_scan(arguments), _scaled(len(text) + count * (len(new) - len(old))))
+
+
 def _double_string_scan(arguments: list[Any]) -> int:
     return _scaled(2 * size(arguments[0]))
 
@@ -99,11 +110,35 @@ def _join(arguments: list[Any]) -> int:
 
 
 def _format(arguments: list[Any]) -> int:
-    return _scaled(size(arguments[0])) + _scaled(total_size(arguments[1]))
+    template, values = arguments
+    digits = sum(int(precision) for precision in _find_precisions(template))
+    return max(_scaled(size(template)) + _scaled(total_size(values)), _scaled(digits))
 
 
 def _regex_match(arguments: list[Any]) -> int:
     return _scaled(1 + size(arguments[0])) * _scaled(size(arguments[1]), _REGEX_FACTOR)
+
+
+def _format_validation(arguments: list[Any]) -> int:
+    form, text = arguments
+    return _scaled(1 + size(text)) * _scaled(form.regex_size, _REGEX_FACTOR)
+
+
+def _url_part(arguments: list[Any]) -> int:
+    return max(1, _scaled(sum(map(len, arguments[0])), _URL_FACTOR))
+
+
+def _contains_address(arguments: list[Any]) -> int:
+    network, other = arguments
+    return _scaled(2 * _prefix_bytes(network)) + (_string_scan([other]) if isinstance(other, str) else 0)
+
+
+def _contains_network(arguments: list[Any]) -> int:
+    return _contains_address(arguments) + _scaled(_prefix_bytes(arguments[0])) + 1
+
+
+def _prefix_bytes(network: Any) -> int:  # noqa: ANN401 - an interface of either version
+    return _scaled(network.network.prefixlen, 1 / 8)
 
 
 def _substring_search(arguments: list[Any]) -> int:
@@ -144,9 +179,15 @@ _CALL_COSTS: dict[str, CallCost] = {
     **dict.fromkeys(("url", "isURL", "lowerAscii", "upperAscii", "substring", "trim", "strings.quote"), _string_scan),
     **dict.fromkeys(("startsWith", "endsWith", "bytes", "string", "int", "uint", "double"), _string_scan),
     **dict.fromkeys(("ip", "isIP", "cidr", "isCIDR", "quantity", "isQuantity", "duration", "timestamp"), _string_scan),
-    **dict.fromkeys(("replace", "split", "ip.isCanonical"), _double_string_scan),
+    **dict.fromkeys(("split", "ip.isCanonical"), _double_string_scan),
+    "jsonpatch.escapeKey": _string_scan,
+    "replace": _replace,
     **dict.fromkeys(("find", "findAll", "matches"), _regex_match),
     **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_"), _compare),
+    **dict.fromkeys(("getScheme", "getHost", "getHostname", "getPort", "getEscapedPath", "getQuery"), _url_part),
+    "containsIP": _contains_address,
+    "containsCIDR": _contains_network,
+    "validate": _format_validation,
     "join": _join,
     "format": _format,
     "contains": _substring_search,

@@ -98,7 +98,7 @@ def _quantity(text: str) -> Quantity:
 
 
 def _is_parsable(reader: Callable[[str], Any]) -> Callable[[str], bool]:
-    """Return a function that tells whether a string can be parsed."""
+    """Return a function that reports whether a string can be parsed."""
 
     def can_be_read(text: str) -> bool:
         try:
@@ -233,13 +233,21 @@ _FORMATS: dict[str, Callable[[str], tuple[str, ...]]] = {
 }
 
 
+#: The lengths of the formats' regular expressions (Kubernetes: apiserver/pkg/cel/library/format.go, MaxRegexSize).
+_REGEX_SIZES = {
+    **{"dns1123Label": 30, "dns1123Subdomain": 60, "dns1035Label": 30, "qualifiedName": 60, "labelValue": 40},
+    **{"dns1123LabelPrefix": 30, "dns1123SubdomainPrefix": 60, "dns1035LabelPrefix": 30},
+    **{"uri": 1103, "uuid": 70, "byte": 84, "date": 71, "datetime": 71},
+}
+
+
 def _validate(form: NamedFormat, text: str) -> CelOptional:
     problems = form.validate(text)
     return CelOptional(True, list(problems)) if problems else OPTIONAL_NONE
 
 
 def _named_format(name: str) -> CelOptional:
-    return CelOptional(True, NamedFormat(_FORMATS[name])) if name in _FORMATS else OPTIONAL_NONE
+    return CelOptional(True, NamedFormat(_FORMATS[name], _REGEX_SIZES[name])) if name in _FORMATS else OPTIONAL_NONE
 
 
 def _constant(value: NamedFormat) -> Callable[[], NamedFormat]:
@@ -248,7 +256,10 @@ def _constant(value: NamedFormat) -> Callable[[], NamedFormat]:
 
 _FORMAT_TYPE = "kubernetes.NamedFormat"
 _FORMAT_FUNCTIONS: _Functions = [
-    *((f"format.{name}", f"() -> {_FORMAT_TYPE}", _constant(NamedFormat(found))) for name, found in _FORMATS.items()),
+    *(
+        (f"format.{name}", f"() -> {_FORMAT_TYPE}", _constant(NamedFormat(found, _REGEX_SIZES[name])))
+        for name, found in _FORMATS.items()
+    ),
     ("format.named", f"(string) -> optional_type({_FORMAT_TYPE})", _named_format),
     ("validate", f"{_FORMAT_TYPE}.(string) -> optional_type(list(string))", _validate),
 ]

@@ -1,7 +1,7 @@
 """Listen for HTTP and HTTPS on one port, with a limit on connections.
 
 kubectl sends its token over TLS only, while scripts on the same machine are simpler without TLS. The first byte of a
-connection tells which of the two it is. On other interfaces than the loopback, only TLS is accepted.
+connection distinguishes the two. On interfaces other than loopback, only TLS is accepted.
 
 When the limit on connections is reached, some are closed: first those that have sent nothing, then those whose TLS
 handshake is pending, then idle keep-alive connections, each in the order of the longest idle time.
@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import functools
 import ipaddress
 import itertools
 import logging
+import os
 import resource
 import socket
 import ssl
@@ -23,6 +25,7 @@ from collections.abc import Callable, Iterator
 
 from batkube.api.connections.event_loop.server_connections import EventLoopConnection, ServerConnections
 from batkube.api.connections.event_loop.timeouts import FIRST_BYTES_S
+from batkube.api.connections.event_loop.webhook_transport import WebhookThreads
 from batkube.api.connections.protocol.connection import Handler
 
 log = logging.getLogger(__name__)
@@ -38,8 +41,8 @@ _BACKLOG = 4096
 #: The response of Go's net/http to a plain HTTP request on a TLS port.
 _TLS_REQUIRED_RESPONSE = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 
-#: The maximal number of connections, and how many file descriptors are reserved for other purposes.
-_MAX_CONNECTIONS = 8192
+#: The bounds of the limit on connections, and how many file descriptors are reserved for other purposes.
+_MIN_CONNECTIONS, _MAX_CONNECTIONS = 16, 8192
 _RESERVED_FILES = 64
 #: How many connections are closed at once to make room, at most which fraction of all, and how long no connection is
 #: accepted if that does not help.
@@ -68,27 +71,44 @@ def is_loopback(host: str) -> bool:
 
 
 def max_connections() -> int:
-    """Raise the limit on open files as far as permitted, and return the resulting limit on connections."""
+    """Raise the limit on open files as far as permitted, and return the resulting limit on connections.
+
+    Raises OSError if it is too low: the server would close every connection.
+    """
     _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return _MAX_CONNECTIONS
-    return max(1, min(_MAX_CONNECTIONS, files - _RESERVED_FILES))
+    if files < _RESERVED_FILES + _MIN_CONNECTIONS:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+    return min(_MAX_CONNECTIONS, files - _RESERVED_FILES)
 
 
 class DualListener:
     """Accepts HTTP and HTTPS connections until it is closed."""
 
-    def __init__(self, handler: Handler, listening: socket.socket, tls: ssl.SSLContext, *, allows_plain: bool) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        listening: socket.socket,
+        tls: ssl.SSLContext,
+        webhook_threads: WebhookThreads | None,
+        *,
+        allows_plain: bool,
+        connections: int,
+    ) -> None:
+        """Accept at most so many `connections` at once."""
         self._handler = handler
         self._socket = listening
         self._tls = tls
         self._allows_plain = allows_plain
         self._loop = asyncio.get_running_loop()
-        self._max_connections = max_connections()
-        self._connections = ServerConnections(self._loop, has_newcomers=self._has_unserved_connections)
+        self._max_connections = connections
+        self._connections = ServerConnections(
+            self._loop, has_newcomers=self._has_unserved_connections, webhook_threads=webhook_threads
+        )
         #: Connections that have sent nothing yet, oldest first, with their timeouts.
         self._silent: dict[socket.socket, asyncio.TimerHandle] = {}
         #: Connections that wait for their handshake, oldest first. The newest is served first: under overload, clients
@@ -251,7 +271,7 @@ def _peek(connection: socket.socket, count: int) -> bytes:
 
 
 def _is_record_incomplete(prefix: bytes, connection: socket.socket) -> bool:
-    """Return whether the first TLS record, which begins with `word`, is incomplete.
+    """Return whether the first TLS record, which begins with `prefix`, is incomplete.
 
     If so, set SO_RCVLOWAT so that the event loop wakes up when it is complete. A handshake starts only then, because a
     thousand clients that stop in the middle of it would occupy memory and time.
@@ -267,7 +287,7 @@ def _is_record_incomplete(prefix: bytes, connection: socket.socket) -> bool:
 
 
 def _first_record_length(prefix: bytes) -> int:
-    """Return the number of bytes to wait for on a connection that begins with `word`: 1 if it is not TLS."""
+    """Return the number of bytes to wait for on a connection that begins with `prefix`: 1 if it is not TLS."""
     if prefix[0] != _TLS_HANDSHAKE_RECORD:
         return 1
     if len(prefix) < _RECORD_HEADER_BYTES:
@@ -283,8 +303,11 @@ def _reject(connection: socket.socket, *, with_response: bool) -> None:
             connection.sendall(_TLS_REQUIRED_RESPONSE)
 
 
-def listen_dual(handler: Handler, host: str, port: int, tls: ssl.SSLContext) -> DualListener:
+def listen_dual(
+    handler: Handler, host: str, port: int, tls: ssl.SSLContext, webhook_threads: WebhookThreads | None = None
+) -> DualListener:
     """Serve `handler` on `host`:`port` (0 for any free port) in the running event loop. Raises OSError."""
+    connections = max_connections()
     family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     listening = socket.create_server(address, family=family, backlog=_BACKLOG)
     listening.setblocking(False)
@@ -296,4 +319,6 @@ def listen_dual(handler: Handler, host: str, port: int, tls: ssl.SSLContext) -> 
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_KEEPIDLE"):
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEP_ALIVE_S)
-    return DualListener(handler, listening, tls, allows_plain=is_loopback(host))
+    return DualListener(
+        handler, listening, tls, webhook_threads, allows_plain=is_loopback(host), connections=connections
+    )

@@ -9,12 +9,14 @@ from typing import cast
 from batkube.api.connections.event_loop.buffer_limit import MAX_BUFFERED_BYTES, BufferLimit
 from batkube.api.connections.event_loop.fair_queue import FairQueue, assume_newcomers
 from batkube.api.connections.event_loop.timeouts import LIMITS_S, TimeoutMonitor
-from batkube.api.connections.event_loop.webhook_transport import run_in_threads
+from batkube.api.connections.event_loop.webhook_transport import WebhookThreads
 from batkube.api.connections.event_loop.worker_thread import WorkerThread
 from batkube.api.connections.protocol.connection import Connection, Handler, Phase
 from batkube.api.requests.messages import NeedsWorkerThread
 from batkube.api.requests.webhooks.calls import PendingWebhookCalls
 
+#: From how many bytes on chunks of a stream are sent at once.
+_MAX_UNFLUSHED_BYTES = 32 * 1024
 #: Bodies above this size may be parsed in the worker thread.
 _LONG_BODY_BYTES = 16 * 1024
 
@@ -30,6 +32,9 @@ class EventLoopConnection(Connection, asyncio.Protocol):
         self._is_reading = True
         #: Whether `BufferLimit` knows of buffered bytes of this connection.
         self._is_tracked = False
+        #: Chunks of the stream that were written in this iteration of the event loop, and their size.
+        self._chunks: list[bytes] = []
+        self._chunk_bytes = 0
         #: See `fair_queue` and `timeouts`.
         self.virtual_finish_s = 0.0
         self.last_progress = (-1, server.loop.time())
@@ -81,13 +86,38 @@ class EventLoopConnection(Connection, asyncio.Protocol):
             self._server_connections.worker_thread.run(deferred.work, self._retry)
         except PendingWebhookCalls as pending:
             self.pause_writing()
-            run_in_threads(self._server_connections.loop, pending.calls, self._retry)
+            self._server_connections.webhook_threads.run(pending.calls, self._retry)
         if self._is_tracked or not self._is_reading:
             self._update_flow_control()
 
     def _retry(self) -> None:
         if self._transport is not None:
             self.resume_writing()
+
+    def write(self, data: bytes) -> None:
+        """Send a chunk, together with the others of this iteration of the event loop, since system calls are slow."""
+        if not self._chunks:
+            self._server_connections.flush_later(self)
+        self._chunks.append(data)
+        self._chunk_bytes += len(data)
+        if self._chunk_bytes >= _MAX_UNFLUSHED_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send the chunks that were written."""
+        if self._chunks:
+            data, self._chunks, self._chunk_bytes = b"".join(self._chunks), [], 0
+            super().write(data)
+
+    def close(self) -> None:
+        """End the stream."""
+        self.flush()
+        super().close()
+
+    def drop(self) -> None:
+        """Close the connection once everything is sent."""
+        self.flush()
+        super().drop()
 
     def pause_writing(self) -> None:
         """Pause responses, because the client does not keep up."""
@@ -127,14 +157,29 @@ class ServerConnections:
         limits_s: Mapping[Phase, float] = LIMITS_S,
         held_bytes: int = MAX_BUFFERED_BYTES,
         has_newcomers: Callable[[], bool] = assume_newcomers,
+        webhook_threads: WebhookThreads | None = None,
     ) -> None:
-        """For `has_newcomers` see `FairQueue`."""
+        """For `has_newcomers` see `FairQueue`. `webhook_threads` are those that the server's components use, too."""
         self.loop = loop
         self.connections: set[Connection] = set()
         self.queue = FairQueue(loop, has_newcomers)
         self.worker_thread = WorkerThread(loop)
+        self.webhook_threads = webhook_threads or WebhookThreads(loop)
         self.buffers = BufferLimit(held_bytes)
+        #: Connections with chunks that were not sent yet.
+        self._unflushed: list[EventLoopConnection] = []
         self._timeouts = TimeoutMonitor(loop, self._event_loop_connections, limits_s)
+
+    def flush_later(self, connection: EventLoopConnection) -> None:
+        """Flush a connection in the next iteration of the event loop."""
+        if not self._unflushed:
+            self.loop.call_soon(self._flush)
+        self._unflushed.append(connection)
+
+    def _flush(self) -> None:
+        unflushed, self._unflushed = self._unflushed, []
+        for connection in unflushed:
+            connection.flush()
 
     def _event_loop_connections(self) -> list[EventLoopConnection]:
         return cast(list[EventLoopConnection], list(self.connections))

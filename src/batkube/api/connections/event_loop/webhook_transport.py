@@ -6,19 +6,33 @@ Errors are worded as by Go's net/http and client-go, since kube-apiserver passes
 from __future__ import annotations
 
 import contextlib
+import functools
 import http.client
+import io
 import socket
 import ssl
 import threading
 from asyncio import AbstractEventLoop
+from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 import msgspec
 
 from batkube.api.requests.webhooks.calls import WebhookRequest, WebhookResponse
+from batkube.kernel.stopwatch import Stopwatch
 from batkube.kernel.text.go_format import go_quote
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+#: How many calls are under way at a time. Each belongs to a write, and kube-apiserver handles as many writes at a time
+#: (Kubernetes: apiserver/pkg/server/config.go, MaxMutatingRequestsInFlight).
+_MAX_CALLS = 200
+#: How many TLS contexts are cached, by certificate authorities; loading them takes longer than a call.
+_MAX_CONTEXTS = 64
+_TIMED_OUT = "context deadline exceeded"
 #: How much of a response is read; the largest object is half as long.
 _MAX_RESPONSE_BYTES = 6 * 1024 * 1024
 _STATUS_MESSAGES = {
@@ -41,6 +55,8 @@ def call_webhook(request: WebhookRequest) -> WebhookResponse:
     """Send a webhook request and wait for the response, until the timeout."""
     if request.unreachable_reason:
         return _failed_response(request, request.unreachable_reason)
+    if request.timeout_s <= 0:
+        return _failed_response(request, _TIMED_OUT)
     try:
         return _post(request)
     except ConnectionRefusedError:
@@ -48,7 +64,7 @@ def call_webhook(request: WebhookRequest) -> WebhookResponse:
     except socket.gaierror:
         problem = f"dial tcp: lookup {request.host}: no such host"
     except TimeoutError:
-        problem = "context deadline exceeded"
+        problem = _TIMED_OUT
     except ssl.SSLCertVerificationError as error:
         is_name_mismatch = error.verify_code in (62, 64)  # X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH
         reason = error.verify_message if is_name_mismatch else "certificate signed by unknown authority"
@@ -63,28 +79,17 @@ def _failed_response(request: WebhookRequest, problem: str) -> WebhookResponse:
 
 
 def _post(request: WebhookRequest) -> WebhookResponse:
-    parts = urlsplit(request.url)
+    parts, deadline = urlsplit(request.url), _Deadline(request.timeout_s)
     with socket.create_connection((request.host, request.port), timeout=request.timeout_s) as plain:
-        # The socket's timeout applies to each operation; the watchdog limits the whole call.
-        watchdog = _Watchdog(plain, request.timeout_s)
-        try:
-            with _tls_context(request.ca_bundle).wrap_socket(plain, server_hostname=request.server_name) as secured:
-                watchdog.socket = secured
-                connection = http.client.HTTPConnection(parts.netloc)
-                connection.sock = secured
-                target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
-                headers = {"Content-Type": "application/json", "Accept": "application/json, */*"}
-                connection.request("POST", target, request.body, headers)
-                response = connection.getresponse()
-                body = response.read(_MAX_RESPONSE_BYTES)
-        except (OSError, ValueError, http.client.HTTPException):
-            if watchdog.has_expired:
-                raise TimeoutError from None
-            raise
-        finally:
-            watchdog.cancel()
-    if watchdog.has_expired:
-        raise TimeoutError
+        plain.settimeout(deadline.remaining_s)
+        with _tls_context(request.ca_bundle).wrap_socket(plain, server_hostname=request.server_name) as secured:
+            connection = http.client.HTTPConnection(parts.netloc)
+            connection.sock = cast(socket.socket, _DeadlineSocket(secured, deadline))
+            target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+            headers = {"Content-Type": "application/json", "Accept": "application/json, */*"}
+            connection.request("POST", target, request.body, headers)
+            response = connection.getresponse()
+            body = response.read(_MAX_RESPONSE_BYTES)
     if response.status // 100 != 2:
         return WebhookResponse(
             response.status, body, _error_message(response.status, body, response.getheader("Content-Type") or "")
@@ -92,24 +97,51 @@ def _post(request: WebhookRequest) -> WebhookResponse:
     return WebhookResponse(response.status, body, "", response.getheader("Content-Type") or "application/json")
 
 
-class _Watchdog(threading.Timer):
-    """Shuts a connection down when the call times out."""
+class _Deadline:
+    """The end of a call's time."""
 
-    daemon = True
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._age = Stopwatch()
 
-    def __init__(self, connection: socket.socket, seconds: float) -> None:
-        super().__init__(seconds, self._expire)
-        self.socket = connection
-        self.has_expired = False
-        self.start()
-
-    def _expire(self) -> None:
-        self.has_expired = True
-        with contextlib.suppress(OSError):
-            # Bypass the TLS shutdown, which would wait for the peer.
-            socket.socket.shutdown(self.socket, socket.SHUT_RDWR)
+    @property
+    def remaining_s(self) -> float:
+        """The remaining seconds; raises TimeoutError if there are none."""
+        remaining_s = self._timeout_s - self._age.real_s
+        if remaining_s <= 0:
+            raise TimeoutError
+        return remaining_s
 
 
+class _DeadlineSocket(io.RawIOBase):
+    """A socket whose operations share one deadline; a socket's own timeout applies to each of them."""
+
+    def __init__(self, connection: socket.socket, deadline: _Deadline) -> None:
+        self._socket = connection
+        self._deadline = deadline
+
+    def sendall(self, data: bytes) -> None:
+        """Send all data."""
+        left = memoryview(data)
+        while left:
+            self._socket.settimeout(self._deadline.remaining_s)
+            left = left[self._socket.send(left) :]
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """Return a reader, which may be read when this object is closed already, as that of a socket."""
+        return io.BufferedReader(_DeadlineSocket(self._socket, self._deadline))
+
+    def readable(self) -> bool:
+        """Return True: it is the raw stream of `makefile`."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Receive data into a buffer."""
+        self._socket.settimeout(self._deadline.remaining_s)
+        return self._socket.recv_into(buffer)
+
+
+@functools.lru_cache(maxsize=_MAX_CONTEXTS)
 def _tls_context(authorities: str) -> ssl.SSLContext:
     """Return a context that verifies servers as Go does, which trusts any certificate of the bundle as a root."""
     context = ssl.create_default_context(cadata=authorities or None)
@@ -146,23 +178,47 @@ def _status_message(body: bytes) -> str:
     return ""
 
 
-def run_in_threads(loop: AbstractEventLoop, calls: Sequence[Callable[[], None]], then: Callable[[], None]) -> None:
-    """Run all `calls` concurrently, each in a thread, and call `then` in the event loop when all have finished."""
-    remaining = len(calls)
+class WebhookThreads:
+    """Runs the webhook calls of a server in threads of which at most `_MAX_CALLS` exist; further calls queue.
 
-    def on_finished() -> None:
-        nonlocal remaining
-        remaining -= 1
-        if not remaining:
-            then()
+    A queued call's timeout runs already (`WebhookCalls`), so that calls of a webhook that does not answer fail in time.
+    """
 
-    def run(call: Callable[[], None]) -> None:
+    def __init__(self, loop: AbstractEventLoop) -> None:
+        self._loop = loop
+        self._running = 0
+        #: The calls that wait, each with a function to call in the event loop when it has finished.
+        self._queue: deque[tuple[Callable[[], None], Callable[[], None]]] = deque()
+
+    def run(self, calls: Sequence[Callable[[], None]], then: Callable[[], None]) -> None:
+        """Run all `calls` concurrently, and call `then` in the event loop when all have finished."""
+        remaining = len(calls)
+
+        def on_finished() -> None:
+            nonlocal remaining
+            remaining -= 1
+            if not remaining:
+                then()
+
+        if not calls:
+            self._loop.call_soon(then)
+        self._queue += [(call, on_finished) for call in calls]
+        self._start_queued()
+
+    def _start_queued(self) -> None:
+        while self._queue and self._running < _MAX_CALLS:
+            self._running += 1
+            # A daemon thread does not delay the exit of the process.
+            threading.Thread(target=self._run, args=self._queue.popleft(), daemon=True).start()
+
+    def _run(self, call: Callable[[], None], on_finished: Callable[[], None]) -> None:
         try:
             call()
         finally:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(on_finished)
+            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+                self._loop.call_soon_threadsafe(self._on_finished, on_finished)
 
-    for call in calls:
-        # A daemon thread does not delay the exit of the process.
-        threading.Thread(target=run, args=(call,), daemon=True).start()
+    def _on_finished(self, on_finished: Callable[[], None]) -> None:
+        self._running -= 1
+        self._start_queued()
+        on_finished()

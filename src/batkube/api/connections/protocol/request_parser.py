@@ -83,7 +83,7 @@ class RequestParser:
 
     @property
     def should_abort_body(self) -> bool:
-        """Whether the body is so much too long that it is not worth reading to its end."""
+        """Whether the body exceeds the limit by so much that it is not worth reading to its end."""
         return self._body_bytes > 2 * self._max_body
 
     def on_message_begin(self) -> None:

@@ -205,10 +205,10 @@ class CustomKind:
         return problems
 
     def _validate_type(self, value: KubeObject) -> list[FieldError]:
-        wanted = (("kind", self.resource.kind), ("apiVersion", self.resource.api_version))
+        type_meta = (("kind", self.resource.kind), ("apiVersion", self.resource.api_version))
         return [
             field_errors.invalid(name, value.get(name, ""), f"must be {expected}")
-            for name, expected in wanted
+            for name, expected in type_meta
             if value.get(name, "") != expected
         ]
 

@@ -68,7 +68,7 @@ def _prune_object(
 
 
 def _prune_preserved_list(value: list[Any], schema: StructuralSchema, path: str, unknown: list[str]) -> None:
-    """Walk a list that preserves unknown fields: so do its items, but the values that they specify are pruned."""
+    """Prune the specified values in the items of a list; like the list, the items keep their unknown fields."""
     items = schema.items
     if items is None:
         return

@@ -13,7 +13,7 @@ Findings = list[tuple[str, FieldError]]
 
 
 def validate_string(schema: StructuralSchema, value: str, path: str, field: str) -> Findings:
-    """Return the first violation of length and pattern, and that of the format."""
+    """Return the first violation of length or pattern, and a violation of the format."""
     problems = _check_length_and_pattern(schema, value, path, field)
     if schema.format_check is not None and not schema.format_check(value):
         text = f"{path} in body must be of type {schema.format}: {go_quote(value)}"

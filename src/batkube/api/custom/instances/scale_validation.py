@@ -74,7 +74,7 @@ def _value_at(value: Json, path: tuple[str, ...]) -> Json:
 
 
 def _type_problem(value: Json, path: tuple[str, ...], expected: type, name: str) -> str:
-    """Return why what lies at a path cannot be used, as apimachinery's unstructured helpers say it; "" if it can."""
+    """Return the error for a value of the wrong type at a path, worded as in apimachinery; "" if the type is right."""
     for number, step in enumerate(path):
         if value is None:
             return ""

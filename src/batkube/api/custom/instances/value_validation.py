@@ -228,24 +228,24 @@ class _ValueValidator:
         return best[0]
 
     def _check_one_of(self, schema: StructuralSchema, value: Json, path: str, old: Json) -> int:
-        tries = [self._try_schema(part, value, path, old) for part in schema.one_of]
-        fitting = [count for count, problems in tries if not problems]
+        attempts = [self._try_schema(part, value, path, old) for part in schema.one_of]
+        fitting = [count for count, problems in attempts if not problems]
         if len(fitting) == 1:
             return fitting[0]
         problem = f"Found {len(fitting)} valid alternatives" if fitting else "Found none valid"
         self._add_composition_error(f"{go_quote(path)} must validate one and only one schema (oneOf). {problem}")
         if fitting:
             return 0
-        best = max(tries, key=lambda tried: tried[0])
+        best = max(attempts, key=lambda tried: tried[0])
         self.findings += best[1]
         return best[0]
 
     def _check_all_of(self, schema: StructuralSchema, value: Json, path: str, old: Json) -> int:
-        tries = [self._try_schema(part, value, path, old) for part in schema.all_of]
-        for _, problems in tries:
+        attempts = [self._try_schema(part, value, path, old) for part in schema.all_of]
+        for _, problems in attempts:
             self.findings += problems
-        failed = sum(1 for _, problems in tries if problems)
+        failed = sum(1 for _, problems in attempts if problems)
         if failed:
-            none = ". None validated" if failed == len(tries) else ""
+            none = ". None validated" if failed == len(attempts) else ""
             self._add_composition_error(f"{go_quote(path)} must validate all the schemas (allOf){none}")
-        return sum(count for count, _ in tries)
+        return sum(count for count, _ in attempts)

@@ -75,8 +75,8 @@ def controller_updates(definition: KubeObject, others: Iterable[KubeObject], now
 
 def _update_accepted_names(definition: KubeObject, others: Iterable[KubeObject], now: Instant) -> KubeObject | None:
     """Accept the names that no other definition of the group uses (NamingConditionController)."""
-    wanted, accepted = definition["spec"]["names"], definition["status"]["acceptedNames"]
-    if _without_empty_names(wanted) == _without_empty_names(accepted):
+    requested, accepted = definition["spec"]["names"], definition["status"]["acceptedNames"]
+    if _without_empty_names(requested) == _without_empty_names(accepted):
         return None
     names, reason, message = _accepted_names(definition, others)
     status = "False" if reason else "True"
@@ -107,22 +107,22 @@ def _without_empty_names(names: dict[str, Any]) -> dict[str, Any]:
 
 def _accepted_names(definition: KubeObject, others: Iterable[KubeObject]) -> tuple[dict[str, Any], str, str]:
     """Return the accepted names, with reason and message of the last conflict ("" if there is none)."""
-    wanted, accepted = definition["spec"]["names"], dict(definition["status"]["acceptedNames"])
+    names, accepted = definition["spec"]["names"], dict(definition["status"]["acceptedNames"])
     resources, kinds = _names_in_use(definition, others)
     reason = message = ""
     for key, taken in (("plural", resources), ("singular", resources), ("shortNames", resources)):
-        conflicts = _conflicts(wanted.get(key), accepted.get(key), taken)
+        conflicts = _conflicts(names.get(key), accepted.get(key), taken)
         if conflicts:
             reason, message = f"{key[0].upper()}{key[1:]}Conflict", _conflict_message(conflicts)
         else:
-            _accept_name(accepted, key, wanted.get(key))
+            _accept_name(accepted, key, names.get(key))
     for key in ("kind", "listKind"):
-        conflicts = _conflicts(wanted.get(key), accepted.get(key), kinds)
+        conflicts = _conflicts(names.get(key), accepted.get(key), kinds)
         if conflicts:
             reason, message = f"{key[0].upper()}{key[1:]}Conflict", _conflict_message(conflicts)
         else:
-            _accept_name(accepted, key, wanted.get(key))
-    _accept_name(accepted, "categories", wanted.get("categories"))
+            _accept_name(accepted, key, names.get(key))
+    _accept_name(accepted, "categories", names.get("categories"))
     return accepted, reason, message
 
 

@@ -19,11 +19,22 @@ import msgspec
 from batkube.api.requests import statuses
 from batkube.api.requests.webhooks.calls import WebhookCalls
 from batkube.api.requests.webhooks.request_builder import WebhookRequestBuilder
-from batkube.api.requests.webhooks.responses import InvalidWebhookResponse, check_field_types, decode_review
+from batkube.api.requests.webhooks.responses import (
+    STATUS_FIELDS,
+    InvalidWebhookResponse,
+    check_field_types,
+    decode_review,
+)
 from batkube.cluster.store import KubeObject
 
 _GROUP = "apiextensions.k8s.io"
 _KNOWN_REVIEW_VERSIONS = ("v1", "v1beta1")
+#: The fields of a response with their Python and Go types.
+_RESPONSE_FIELDS: dict[str, tuple[type, str]] = {
+    "uid": (str, "types.UID"),
+    "convertedObjects": (list, "[]runtime.RawExtension"),
+    "result": (dict, "v1.Status"),
+}
 _TIMEOUT_S = 30
 #: The maximum size of the cache.
 _CACHE_MAX_BYTES = 32 * 1024 * 1024
@@ -77,6 +88,9 @@ class ConversionWebhooks:
         try:
             answer = decode_review(reply, "ConversionReview", _GROUP, version, _KNOWN_REVIEW_VERSIONS)
             check_field_types(answer, {"response": (dict, f"{version}.ConversionResponse")}, "ConversionReview")
+            response = answer.get("response") or {}
+            check_field_types(response, _RESPONSE_FIELDS, "ConversionResponse.response")
+            check_field_types(response.get("result") or {}, STATUS_FIELDS, "Status.response.result")
             objects = _converted_objects(answer, uid, version)
         except (ValueError, InvalidWebhookResponse) as problem:
             raise statuses.internal_error(

@@ -131,7 +131,7 @@ class CustomKinds:
     def prefetch_served_versions(self, value: KubeObject, resource: Resource) -> None:
         """Convert an object that is about to be stored to all served versions.
 
-        If a conversion fails, the object is stored all the same; the error is returned to clients that read that
+        If a conversion fails, the object is stored nevertheless; the error is returned to clients that read that
         version.
         """
         for kind in self._definitions[resource.storage].kinds.values():

@@ -23,11 +23,11 @@ _PATCHES = {"ApplyConfiguration": ("applyConfiguration", "Object"), "JSONPatch":
 
 
 def _validate_policy(new: Object, problems: Problems, old: Object | None = None) -> None:
-    known, spec = check_policy(new, old, problems, _OPERATIONS), new.get("spec", {})
+    policy_scope, spec = check_policy(new, old, problems, _OPERATIONS), new.get("spec", {})
     if not spec.get("mutations"):
         problems.required("spec.mutations", "mutations must contain at least one item")
     for index, mutation in enumerate(spec.get("mutations") or ()):
-        _check_mutation(mutation, known, f"spec.mutations[{index}]", problems)
+        _check_mutation(mutation, policy_scope, f"spec.mutations[{index}]", problems)
     check_required_choice(
         spec.get("reinvocationPolicy") or None, REINVOCATION_POLICIES, "spec.reinvocationPolicy", problems
     )

@@ -136,14 +136,14 @@ def check_policy(new: Object, old: Object | None, problems: Problems, operations
 
 
 def _validate_policy(new: Object, problems: Problems, old: Object | None = None) -> None:
-    known, spec = check_policy(new, old, problems), new.get("spec", {})
+    policy_scope, spec = check_policy(new, old, problems), new.get("spec", {})
     checks, notes = spec.get("validations") or (), spec.get("auditAnnotations") or []
     if not checks and not notes:
         problems.required("spec.validations", _NO_VALIDATIONS)
         problems.required("spec.auditAnnotations", _NO_VALIDATIONS)
     for index, check in enumerate(checks):
-        _check_validation(check, known, f"spec.validations[{index}]", problems)
-    _check_audit_annotations(notes, new["metadata"].get("name", ""), known, problems)
+        _check_validation(check, policy_scope, f"spec.validations[{index}]", problems)
+    _check_audit_annotations(notes, new["metadata"].get("name", ""), policy_scope, problems)
 
 
 def _check_variables(spec: Mapping[str, Any], scope: Scope, problems: Problems) -> Scope:
@@ -268,8 +268,8 @@ def _check_actions(actions: list[str], problems: Problems) -> None:
         if is_repeated:
             problems.duplicate(f"{path}[{index}]", action)
     if "Deny" in actions and "Warn" in actions:
-        why = "repeating the same validation failure information in the API response and headers serves no purpose"
-        problems.invalid(path, actions, f"must not contain both Deny and Warn ({why})")
+        reason = "repeating the same validation failure information in the API response and headers serves no purpose"
+        problems.invalid(path, actions, f"must not contain both Deny and Warn ({reason})")
     if not actions:
         problems.required(path, "at least one validation action is required")
 

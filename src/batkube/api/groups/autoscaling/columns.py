@@ -48,8 +48,8 @@ def _metrics_text(spec: Mapping[str, Any], status: Mapping[str, Any]) -> str:
     metrics = spec.get("metrics") or ()
     current = status.get("currentMetrics") or ()
     if not metrics and spec.get("targetCPUUtilizationPercentage") is not None:
-        wanted, seen = spec["targetCPUUtilizationPercentage"], status.get("currentCPUUtilizationPercentage")
-        return f"cpu: {UNKNOWN if seen is None else f'{seen}%'}/{wanted}%"
+        target_percent, seen = spec["targetCPUUtilizationPercentage"], status.get("currentCPUUtilizationPercentage")
+        return f"cpu: {UNKNOWN if seen is None else f'{seen}%'}/{target_percent}%"
     parts = [_metric_text(metric, current[i] if i < len(current) else {}) for i, metric in enumerate(metrics)]
     return join_first(parts, 2, ", ") or NONE
 
@@ -76,6 +76,6 @@ def _metric_text(metric: Mapping[str, Any], status: Mapping[str, Any]) -> str:
     return f"{seen.get('value', missing)}/{target.get('value', _NIL)}"
 
 
-def _percent(value: Mapping[str, Any], otherwise: str) -> str:
+def _percent(value: Mapping[str, Any], default: str) -> str:
     percent = value.get("averageUtilization")
-    return otherwise if percent is None else f"{percent}%"
+    return default if percent is None else f"{percent}%"

@@ -175,39 +175,39 @@ def _check_pods(step: _StatusUpdate, problems: Problems) -> None:
 
 
 def _contradicting_conditions(step: _StatusUpdate) -> Iterator[str]:
-    has = step.conditions
-    if has.succeeded and has.failed:
+    new = step.conditions
+    if new.succeeded and new.failed:
         yield "cannot set SuccessCriteriaMet=True and Failed=true conditions"
-    if has.succeeded and has.failing:
+    if new.succeeded and new.failing:
         yield "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions"
-    if step.spec.get("successPolicy") is not None and has.complete and not has.succeeded:
+    if step.spec.get("successPolicy") is not None and new.complete and not new.succeeded:
         yield "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
 
 
 def _check_transition(step: _StatusUpdate, problems: Problems) -> None:
-    now, then, has, had = step.status, step.old_status, step.conditions, step.old_conditions
-    for name, was, still in (
-        ("Failed", had.failed, has.failed),
-        ("Complete", had.complete, has.complete),
-        ("FailureTarget", had.failing, has.failing),
+    now, before, new, old = step.status, step.old_status, step.conditions, step.old_conditions
+    for name, was_set, is_set in (
+        ("Failed", old.failed, new.failed),
+        ("Complete", old.complete, new.complete),
+        ("FailureTarget", old.failing, new.failing),
     ):
-        if was and not still:
+        if was_set and not is_set:
             problems.invalid(_CONDITIONS, OMITTED, f"cannot disable the terminal {name}=True condition")
-    if (count := now.get("failed", 0)) < then.get("failed", 0):
+    if (count := now.get("failed", 0)) < before.get("failed", 0):
         problems.invalid("status.failed", count, "cannot decrease the failed counter")
     elastic = step.spec.get("completionMode") == "Indexed" and (
         step.spec.get("completions") == step.spec.get("parallelism")
     )
-    if (count := now.get("succeeded", 0)) < then.get("succeeded", 0) and not elastic:
+    if (count := now.get("succeeded", 0)) < before.get("succeeded", 0) and not elastic:
         problems.invalid("status.succeeded", count, "cannot decrease the succeeded counter")
-    ends = now.get("completionTime"), then.get("completionTime")
+    ends = now.get("completionTime"), before.get("completionTime")
     if None not in ends and ends[0] != ends[1]:
         problems.invalid("status.completionTime", ends[0], IMMUTABLE)
-    moved = then.get("startTime") is not None and step.fields_changed("startTime")
-    if moved and not (had.suspended and has.resumed) and not step.spec.get("suspend"):
+    moved = before.get("startTime") is not None and step.fields_changed("startTime")
+    if moved and not (old.suspended and new.resumed) and not step.spec.get("suspend"):
         problems.required("status.startTime", "startTime cannot be removed for unsuspended job")
-    if had.succeeded and not has.succeeded:
+    if old.succeeded and not new.succeeded:
         problems.invalid(_CONDITIONS, OMITTED, "cannot disable the SuccessCriteriaMet=True condition")
-    if had.complete and not had.succeeded and has.succeeded:
+    if old.complete and not old.succeeded and new.succeeded:
         detail = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
         problems.invalid(_CONDITIONS, OMITTED, detail)

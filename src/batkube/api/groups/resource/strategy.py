@@ -55,13 +55,15 @@ def _authorize_requests(
 
 
 def _reject_first(
-    wishes: Iterable[Mapping[str, Any]],
+    device_requests: Iterable[Mapping[str, Any]],
     path: str,
     value: Mapping[str, Any],
     context: StrategyContext,
     problems: Problems,
 ) -> None:
-    index = next((index for index, wish in enumerate(wishes) if wish.get("adminAccess")), None)
+    index = next(
+        (index for index, device_request in enumerate(device_requests) if device_request.get("adminAccess")), None
+    )
     if index is None:
         return
     namespace = context.store.get("namespaces", Key(value["metadata"]["namespace"]))

@@ -298,8 +298,8 @@ def _check_node_selection(spec: Mapping[str, Any], problems: Problems) -> None:
     if not places:
         problems.required("spec", _ONE_NODE_SELECTION)
     elif len(places) > 1:
-        shown_fields = "{" + ", ".join(places) + "}"
-        problems.invalid("spec", shown_fields, f"{_ONE_NODE_SELECTION}, but multiple fields are set")
+        fields_text = "{" + ", ".join(places) + "}"
+        problems.invalid("spec", fields_text, f"{_ONE_NODE_SELECTION}, but multiple fields are set")
 
 
 def _check_device(device: Mapping[str, Any], path: str, problems: Problems) -> None:

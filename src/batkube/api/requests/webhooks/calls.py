@@ -5,8 +5,8 @@ therefore aborted with `PendingWebhookCalls`, which is safe as long as it has wr
 while other requests are served; then the request is handled again from the start and finds their responses. Random
 values such as uids must be the same in both attempts, since the webhook has seen them: `WebhookCalls.once`.
 
-Writes of in-process components are suspended in the same way if the component can retry (`interrupted_writes`). Other
-components, and requests that have already written something, block the whole server until the webhook responds.
+Writes of in-process components are suspended in the same way if the component can retry (`interrupted_writes`), and are
+queued if it cannot (`deferred_writes`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
+
+from batkube.kernel.stopwatch import Stopwatch
 
 CallResults = dict[Hashable, Any]
 """Webhook responses and random values of one request, by key; kept between its attempts."""
@@ -68,7 +70,7 @@ class WebhookCalls:
         """`version` returns a number that every write increases."""
         self._call_webhook = call_webhook
         self._store_version = version
-        #: The results of the current request; None while a component acts whose writes cannot be suspended.
+        #: The results of the current request; None if it cannot be aborted.
         self.results: CallResults | None = None
         #: The version when the request first reached a point where it may be aborted; None before that.
         self._restartable_since: int | None = None
@@ -85,7 +87,7 @@ class WebhookCalls:
     def component_request(self, results: CallResults | None = None) -> Iterator[None]:
         """Handle a write of an in-process component, separately from the current request if there is one.
 
-        If `results` is given, the write may be suspended.
+        If `results` is given, the write may be aborted and repeated.
         """
         before, self.results, self._restartable_since = (self.results, self._restartable_since), results, None
         try:
@@ -95,7 +97,7 @@ class WebhookCalls:
 
     @property
     def _must_block(self) -> bool:
-        """Whether the current request cannot be aborted: it is a component's, or it has already written something."""
+        """Whether the current request cannot be aborted, and blocks the server: it has already written something."""
         return self.results is None or self._store_version() != self._restartable_since
 
     def mark_restartable(self) -> None:
@@ -128,9 +130,12 @@ class WebhookCalls:
         return [results[key] for key, _ in requests]
 
     def _deferred_call(self, results: CallResults, key: Hashable, request: WebhookRequest) -> Callable[[], None]:
+        age = Stopwatch()
+
         def call() -> None:
-            # Store a response even if the call raises; otherwise the request would retry for ever.
+            # Store a response even if the call raises; otherwise the request would retry forever.
             results[key] = WebhookResponse(0, b"", "the webhook could not be called")
-            results[key] = self._call_webhook(request)
+            # The call may have been queued, which counts as waiting for the webhook.
+            results[key] = self._call_webhook(request._replace(timeout_s=request.timeout_s - age.real_s))
 
         return call

@@ -41,9 +41,8 @@ class WebhookRequestBuilder:
         authorities = _decode_ca_bundle(client.get("caBundle"))
         query = f"?timeout={timeout_s}s"
         if client.get("url"):
-            parts = urlsplit(client["url"])
-            host, port = parts.hostname or "", parts.port or 443
-            return WebhookRequest(f"{client['url']}{query}", host, port, host, authorities, body, timeout_s)
+            host, port, reason = _address_of(client["url"])
+            return WebhookRequest(f"{client['url']}{query}", host, port, host, authorities, body, timeout_s, reason)
         service = client["service"]
         name, port = f"{service['name']}.{service['namespace']}.svc", service.get("port", 443)
         endpoint = self._resolve_service(service["namespace"], service["name"], port)
@@ -81,6 +80,16 @@ class WebhookRequestBuilder:
                 if ports and (endpoint.get("conditions") or {}).get("ready", True):
                     ready.append((endpoint, ports[0]["port"]))
         return ready
+
+
+def _address_of(url: str) -> WebhookEndpoint:
+    """Return the address in a URL; kube-apiserver finds an invalid port only when it dials (Go: net.Dial)."""
+    parts = urlsplit(url)
+    host, number = parts.hostname or "", parts.netloc.rpartition("@")[2].rpartition("]")[2].partition(":")[2]
+    try:
+        return WebhookEndpoint(host, parts.port or 443)
+    except ValueError:
+        return WebhookEndpoint(host, 0, f"dial tcp: address {number}: invalid port")
 
 
 def _decode_ca_bundle(bundle: str | None) -> str:

@@ -13,7 +13,19 @@ from batkube.api.requests.webhooks.calls import WebhookResponse
 
 #: How many bytes of a body that is not JSON are parsed as YAML.
 _YAML_BYTES_MAX = 4096
+_NO_TYPE_PREFIX = "couldn't get version/kind; json parse error: "
 _SCHEME = "pkg/runtime/scheme.go:110"
+
+
+#: The fields of a Status with their Python and Go types.
+STATUS_FIELDS: dict[str, tuple[type, str]] = {
+    "code": (int, "int32"),
+    "details": (dict, "v1.StatusDetails"),
+    "message": (str, "string"),
+    "metadata": (dict, "v1.ListMeta"),
+    "reason": (str, "v1.StatusReason"),
+    "status": (str, "string"),
+}
 
 
 class InvalidWebhookResponse(Exception):
@@ -38,6 +50,10 @@ def decode_review(
         review = {}
     if not isinstance(review, dict):
         raise InvalidWebhookResponse(not_an_object_message(review))
+    try:
+        check_field_types(review, {"apiVersion": (str, "string"), "kind": (str, "string")}, "")
+    except InvalidWebhookResponse as problem:
+        raise InvalidWebhookResponse(f"{_NO_TYPE_PREFIX}{problem}") from problem
     api_version, review_kind = review.get("apiVersion") or f"{group}/{version}", review.get("kind") or kind
     if review_kind != kind or api_version not in [f"{group}/{each}" for each in versions]:
         raise InvalidWebhookResponse(
@@ -57,21 +73,30 @@ def _parse_body(body: bytes) -> Any:  # noqa: ANN401 - any JSON
         try:
             return parse_yaml(body[:_YAML_BYTES_MAX])[0]
         except (ParseError, RecursionError):
-            raise InvalidWebhookResponse(f"couldn't get version/kind; json parse error: {problem}") from problem
+            raise InvalidWebhookResponse(f"{_NO_TYPE_PREFIX}{problem}") from problem
 
 
 def check_field_types(response: dict[str, Any], fields: dict[str, tuple[type, str]], where: str) -> None:
     """Raise InvalidWebhookResponse for a field that Go could not unmarshal; `fields` gives Python and Go types."""
     for name, (python_type, go_type) in fields.items():
         value = response.get(name)
-        if value is not None and not isinstance(value, python_type):
+        if value is not None and not _is_of_type(value, python_type):
             raise InvalidWebhookResponse(_unmarshal_error(value, f"struct field {where}.{name} of type {go_type}"))
+
+
+def _is_of_type(value: object, python_type: type) -> bool:
+    """Return whether Go could unmarshal a value; integers are of 32 bits."""
+    if python_type is int:
+        return type(value) is int and -(2**31) <= value < 2**31
+    return isinstance(value, python_type)
 
 
 def not_an_object_message(value: object) -> str:
     """Return Go's error for a document that is not an object."""
-    return f"couldn't get version/kind; json parse error: {_unmarshal_error(value, f'value of type {GO_TYPE_META}')}"
+    return f"{_NO_TYPE_PREFIX}{_unmarshal_error(value, f'value of type {GO_TYPE_META}')}"
 
 
 def _unmarshal_error(value: object, target: str) -> str:
-    return f"json: cannot unmarshal {go_json_type(value)} into Go {target}"
+    # Go shows a number only if its type can be right: one that is out of range, or not whole.
+    number = f" {value}" if target.endswith("int32") and type(value) in (int, float) else ""
+    return f"json: cannot unmarshal {go_json_type(value)}{number} into Go {target}"

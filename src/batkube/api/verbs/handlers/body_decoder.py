@@ -229,7 +229,7 @@ class BodyDecoder:
 
 
 def _check_custom_kind(resource: Resource, value: KubeObject, api_version: str, kind: str) -> None:
-    """Raise a 400 or 422 if a custom object, which is decoded whatever it is, has a different version or kind."""
+    """Raise a 400 or 422 if a custom object has a different version or kind; decoding accepts any."""
     if api_version != resource.api_version:
         raise statuses.bad_request(
             f"the API version in the data ({api_version}) does not match the expected API version "

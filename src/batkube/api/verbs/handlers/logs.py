@@ -131,14 +131,14 @@ def selected_container(call: ObjectRequest, pod: KubeObject) -> str:
     limits = {
         name: _parse_number(call.request.query_value(name)) for name in ("tailLines", "limitBytes", "sinceSeconds")
     }
-    is_both = limits["sinceSeconds"] is not None and bool(call.request.query_value("sinceTime"))
+    has_both_limits = limits["sinceSeconds"] is not None and bool(call.request.query_value("sinceTime"))
     minima = {"tailLines": (0, NOT_NEGATIVE), "limitBytes": (1, _NOT_POSITIVE), "sinceSeconds": (1, _NOT_POSITIVE)}
     problems = [
         field_errors.invalid(name, number, minima[name][1])
         for name, number in limits.items()
-        if number is not None and number < minima[name][0] and not (name == "sinceSeconds" and is_both)
+        if number is not None and number < minima[name][0] and not (name == "sinceSeconds" and has_both_limits)
     ]
-    if is_both:
+    if has_both_limits:
         # Go's text of field.NewPath("").
         detail = "at most one of `sinceTime` or `sinceSeconds` may be specified"
         problems.append(field_errors.forbidden("[]", detail))
@@ -203,9 +203,9 @@ def _container_status(pod: KubeObject, name: str) -> KubeObject:
 
 
 def _run_lines(pod: KubeObject, container: KubeObject, started: str, ended: KubeObject | None) -> list[LogLine]:
-    where = f"{container['image']} on {pod['spec']['nodeName']}"
+    location = f"{container['image']} on {pod['spec']['nodeName']}"
     begin = instant_of(started)
-    lines = [LogLine(begin, f"batkube: simulated container {container['name']} ({where}) started")]
+    lines = [LogLine(begin, f"batkube: simulated container {container['name']} ({location}) started")]
     if ended is not None:
         end = instant_of(ended["finishedAt"])
         ending = f"ended with exit code {ended['exitCode']} after {human_duration(end - begin)}"

@@ -136,7 +136,7 @@ class ObjectRequestHandler:
         return verb(call)
 
     def _resource_not_found(self, route: Route) -> Response:
-        """Return or raise the 404. Groups of custom resources have another handler in kube-apiserver, which differs."""
+        """Return or raise the 404; kube-apiserver answers differently for groups of custom resources."""
         custom = self._served_kinds.custom_group(route)
         if custom is None:
             raise resource_not_found()

@@ -156,7 +156,7 @@ def _consume_disruption(registry: Registry, write: Write, budget: KubeObject, po
         disrupted = {**status.get("disruptedPods", {}), write.name: rfc3339(write.now)}
         updated = {**status, "disruptionsAllowed": status["disruptionsAllowed"] - 1, "disruptedPods": disrupted}
         updated["conditions"] = _disruption_allowed_conditions(updated, write.now)
-        registry.store.set_status(_PDBS, [key_of(write.namespace, name)], updated, write.now)
+        registry.store.set_statuses(_PDBS, [key_of(write.namespace, name)], updated, write.now)
 
 
 def _disruption_allowed_conditions(status: KubeObject, now: Instant) -> list[KubeObject]:
@@ -199,4 +199,4 @@ def _set_disruption_condition(registry: Registry, write: Write) -> None:
     if any(each["type"] == "DisruptionTarget" and each["status"] == "True" for each in before):
         return
     conditions = [each for each in before if each["type"] != "DisruptionTarget"]
-    registry.store.set_status("pods", [write.key], {**status, "conditions": [*conditions, condition]}, write.now)
+    registry.store.set_statuses("pods", [write.key], {**status, "conditions": [*conditions, condition]}, write.now)

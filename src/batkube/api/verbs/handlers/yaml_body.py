@@ -10,7 +10,7 @@ from batkube.api.requests.messages import NeedsWorkerThread, Request
 
 
 def parse_yaml_body(request: Request) -> tuple[Any, list[str]]:
-    """Return or raise the result of `parse_yaml` on the body.
+    """Return the result of `parse_yaml` for the body, or raise its error.
 
     Raises NeedsWorkerThread first if the request `may_defer`.
     """

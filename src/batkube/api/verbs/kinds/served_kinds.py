@@ -90,7 +90,7 @@ class ServedKinds:
         return resource
 
     def custom_group(self, route: Route) -> Resource | None:
-        """Return the custom resource that a path names, or else any of its group; None if the group is not custom."""
+        """Return the custom resource of a path, or else any resource of its group; None if the group is not custom."""
         resource = self.kind_table.resource(route.group, route.version, route.resource)
         if resource is not None:
             return resource if resource.custom else None
@@ -106,7 +106,7 @@ class ServedKinds:
         return None if resource is None else self.storage_version(resource)
 
     def resource_of_kind(self, group: str, version: str, kind: str) -> Resource:
-        """Return the resource of a kind; make one up for a kind without paths, such as Scale."""
+        """Return the resource of a kind; create one for a kind without paths, such as Scale."""
         resource = self.kind_table.of_kind(group, version, kind)
         if resource is not None:
             return resource

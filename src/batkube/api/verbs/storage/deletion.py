@@ -88,7 +88,8 @@ class Deleter:
         if entry is None:
             raise statuses.not_found(resource, name)
         old, version = entry
-        self._validate_deletion(resource, old, options, by)
+        if by.user is not None:
+            self._validate_deletion(resource, old, options, by)
         self.check_preconditions(resource, name, old, version, options)
         if resource.storage == "namespaces":
             return self._delete_namespace(resource, key, old, version, options, now)
@@ -113,7 +114,7 @@ class Deleter:
         if finalizers and graceful is None:
             value = mark_as_deleting(value, now)
         if value is not old and value != old:
-            decision = decision_of(resource.storage, key, old, value)
+            decision = decision_of(resource.storage, key, old, value) if by.is_decision else None
             version = self._replace(resource, key, value, version, options, now, decision)
         if finalizers or value["metadata"].get("deletionGracePeriodSeconds", 0) > 0:
             return DeletionResult(with_resource_version(value, version), is_gone=False, returns_object=True)

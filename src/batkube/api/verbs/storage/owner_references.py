@@ -29,9 +29,9 @@ def drop_duplicate_owners(value: KubeObject, warnings: list[str], *, admitted: b
             seen.add(identity)
             distinct.append(reference)
     if repeated:
-        when = " after mutating admission happens" if admitted else ""
+        suffix = " after mutating admission happens" if admitted else ""
         warnings.append(
-            f".metadata.ownerReferences contains duplicate entries{when}; "
+            f".metadata.ownerReferences contains duplicate entries{suffix}; "
             f"{_DUPLICATE_OWNERS_WARNING}{', '.join(repeated)}"
         )
         value["metadata"]["ownerReferences"] = distinct

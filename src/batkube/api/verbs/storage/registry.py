@@ -127,7 +127,7 @@ class Registry:
         write.name = write.name or value["metadata"].get("name", "")
         drop_duplicate_owners(value, write.warnings)
         self.set_managed_fields(write, value, None)
-        behaviour.admit(write, value, None)
+        self._admit(write, value, None)
         return self._store_new(write, behaviour.to_storage_version(write, value))
 
     def _store_new(self, write: Write, value: KubeObject) -> KubeObject:
@@ -158,6 +158,12 @@ class Registry:
         if _is_half_stored(write.stored, value):
             self._half_stored[write.stored.storage, write.key] = True
         return with_resource_version(value, self.store.version)
+
+    def _admit(self, write: Write, value: KubeObject, old: KubeObject | None) -> None:
+        """Run mutating admission, and check the namespace again: webhooks may change it."""
+        # Kubernetes: apiserver/pkg/registry/rest, BeforeCreate and BeforeUpdate.
+        self._behaviours(write.resource).admit(write, value, old)
+        self.set_or_check_namespace(write, value)
 
     def _forget_half_stored(self, batch: Batch, now: Instant) -> None:
         if batch.type is DELETED:
@@ -226,7 +232,7 @@ class Registry:
         value = produce(current)
         if not applied:
             self.set_managed_fields(write, value, current)
-        behaviour.admit(write, value, old)
+        self._admit(write, value, old)
         drop_duplicate_owners(value, write.warnings, admitted=True)
         value = behaviour.to_storage_version(write, value)
         self._check_resource_version(write, value, version)
@@ -260,7 +266,7 @@ class Registry:
             problem = f"uid mismatch: the provided object specified uid {own_uid}, and no existing object was found"
             raise statuses.conflict(write.resource, write.name, problem)
         behaviour = self._behaviours(write.resource)
-        behaviour.admit(write, value, None)
+        self._admit(write, value, None)
         return self._store_new(write, behaviour.to_storage_version(write, value))
 
     def _check_resource_version(self, write: Write, value: KubeObject, version: int) -> None:

@@ -54,31 +54,36 @@ class EventEncoder(Protocol):
         """Return the ERROR event (410) of a watch whose history was compacted."""
 
 
-class EncodedObjectCache:
-    """Caches encoded objects, so that watches of equal form share them, even if some are slightly behind."""
+class EncodedEventCache:
+    """Caches encoded events, so that watches of equal form share them, even if some are slightly behind."""
 
     def __init__(self, limit: int = _MAX_CACHED_BYTES) -> None:
         self._limit = limit
-        #: By form, version and id of the object (a change has two objects), oldest first. The history keeps the objects
-        #: alive as long as their changes can be sent, so ids are unique.
-        self._encoded: dict[tuple[object, int, int], bytes] = {}
+        #: By form, event type, version and id of the object (a change has two objects), oldest first. The history keeps
+        #: the objects alive as long as their changes can be sent, so ids are unique.
+        self._encoded: dict[tuple[object, str, int, int], bytes] = {}
         self._size = 0
 
-    def encode_body(self, encoder: EventEncoder, value: KubeObject, version: int, now: Instant) -> bytes:
-        """Encode the object of the change to `version`, or return it from the cache."""
+    def encode(self, encoder: EventEncoder, event: Event, version: int, now: Instant) -> bytes:
+        """Encode the event of the change to `version`, or return it from the cache."""
+        kind, value = event
         if encoder.identity is None:
-            return encoder.encode_body(value, version, now)
-        key = (encoder.identity, version, id(value))
+            return encoder.wrap_event(kind, encoder.encode_body(value, version, now))
+        key = (encoder.identity, kind, version, id(value))
         text = self._encoded.get(key)
         if text is None:
-            text = self._encoded[key] = encoder.encode_body(value, version, now)
+            text = self._encoded[key] = encoder.wrap_event(kind, encoder.encode_body(value, version, now))
             self._size += len(text)
             while self._size > self._limit:
                 self._size -= len(self._encoded.pop(next(iter(self._encoded))))
         return text
 
 
-def event_for(change: Change, selection: Selection) -> tuple[str, KubeObject] | None:
+Event = tuple[str, KubeObject]
+"""The type and the object of an event."""
+
+
+def event_for(change: Change, selection: Selection) -> Event | None:
     """Return the event type and object of `change` for a client that watches `selection`, or None.
 
     An object that no longer matches is DELETED for this client, with its previous state (Kubernetes:
@@ -198,7 +203,7 @@ class Watch:
 
     # Events
 
-    def on_change(self, change: Change, cache: EncodedObjectCache, now: Instant) -> None:
+    def on_change(self, change: Change, cache: EncodedEventCache, now: Instant) -> None:
         """Write a change that just happened, unless the client is behind or the watch does not select the object."""
         if not self._is_caught_up or change.version <= self._version or self._sink is None:
             return
@@ -209,10 +214,7 @@ class Watch:
                     # Everything before this change was sent.
                     self._is_caught_up, self._version = False, change.version - 1
                     return
-                kind, value = event
-                self._sink.write(
-                    self.encoder.wrap_event(kind, cache.encode_body(self.encoder, value, change.version, now))
-                )
+                self._sink.write(cache.encode(self.encoder, event, change.version, now))
         except Failure:
             # The conversion webhook failed. The client gets the error when it lists again.
             self._end()
@@ -244,10 +246,7 @@ class Watch:
                 event = event_for(change, self.selection)
                 self._version = change.version
                 if event is not None:
-                    kind, value = event
-                    yield self.encoder.wrap_event(
-                        kind, self._watches.encoded_objects.encode_body(self.encoder, value, change.version, now)
-                    )
+                    yield self._watches.encoded_events.encode(self.encoder, event, change.version, now)
 
     def _schedule_bookmark(self, seconds: float) -> None:
         self._timer_cancels.append(self._watches.timers.after(seconds, self._send_bookmark))
@@ -273,7 +272,7 @@ class WatchHub:
         self.store = store
         self.timers = timers
         self.now = now
-        self.encoded_objects = EncodedObjectCache()
+        self.encoded_events = EncodedEventCache()
         #: Watches by kind, without empty entries, since custom kinds are added and removed.
         self._by_storage: dict[str, dict[Watch, None]] = {}
         store.subscribe_all(self._on_changes)
@@ -299,4 +298,4 @@ class WatchHub:
             return
         for change in batch.changes():
             for watch in list(watches):
-                watch.on_change(change, self.encoded_objects, now)
+                watch.on_change(change, self.encoded_events, now)

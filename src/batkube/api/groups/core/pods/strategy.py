@@ -130,11 +130,11 @@ def _preserve_rest(pod: dict[str, Any], old: dict[str, Any]) -> None:
 
 
 def _with_new_resources(new: list[dict[str, Any]] | None, old: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
-    wanted, live = new or [], old or []
-    if any(a.get("name") != b.get("name") for a, b in zip(wanted, live, strict=True)):
-        return wanted
+    desired, live = new or [], old or []
+    if any(a.get("name") != b.get("name") for a, b in zip(desired, live, strict=True)):
+        return desired
     merged = []
-    for container, before in zip(wanted, live, strict=True):
+    for container, before in zip(desired, live, strict=True):
         resized = {**before, "resources": container.get("resources") or {}}
         if container.get("resizePolicy"):
             resized["resizePolicy"] = container["resizePolicy"]

@@ -111,14 +111,14 @@ def _node_selection_warnings(spec: Spec, affinity: Mapping[str, Any], place: str
         terms = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()
         yield from node_selector_term_warnings(f"{path}.{_REQUIRED}.nodeSelectorTerms", terms)
         for index, term in enumerate(affinity.get(_PREFERRED) or ()):
-            where = f"{path}.{_PREFERRED}[{index}].preference"
-            yield from node_label_warnings(where, term.get("preference") or {}, values=True)
+            term_path = f"{path}.{_PREFERRED}[{index}].preference"
+            yield from node_label_warnings(term_path, term.get("preference") or {}, values=True)
     for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
-        where, key = f"{place}.topologySpreadConstraints[{index}]", constraint.get("topologyKey", "")
+        term_path, key = f"{place}.topologySpreadConstraints[{index}]", constraint.get("topologyKey", "")
         if key in DEPRECATED_LABELS:
-            yield f"{where}.topologyKey: {key} is {DEPRECATED_LABELS[key]}"
+            yield f"{term_path}.topologyKey: {key} is {DEPRECATED_LABELS[key]}"
         if constraint.get("labelSelector") is None:
-            yield f"{where}.labelSelector: {_NO_SELECTOR}"
+            yield f"{term_path}.labelSelector: {_NO_SELECTOR}"
 
 
 def _pod_selection_warnings(affinity: Mapping[str, Any], path: str) -> Iterator[str]:

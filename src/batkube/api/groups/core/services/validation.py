@@ -110,15 +110,15 @@ def _check_affinity(spec: Mapping[str, Any], problems: Problems) -> None:
         problems.forbidden(path, "must not be set when session affinity is None")
     if affinity != "ClientIP":
         return
-    when = "when session affinity type is ClientIP"
+    context = "when session affinity type is ClientIP"
     client = (config or {}).get("clientIP")
     seconds = (client or {}).get("timeoutSeconds")
     if config is None:
-        problems.required(path, when)
+        problems.required(path, context)
     elif client is None:
-        problems.required(f"{path}.clientIP", when)
+        problems.required(f"{path}.clientIP", context)
     elif seconds is None:
-        problems.required(f"{path}.clientIP.timeoutSeconds", when)
+        problems.required(f"{path}.clientIP.timeoutSeconds", context)
     elif not 0 < seconds <= 86400:
         detail = "must be greater than 0 and less than 86400"
         problems.invalid(f"{path}.clientIP.timeoutSeconds", seconds, detail)

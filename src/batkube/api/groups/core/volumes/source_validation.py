@@ -123,11 +123,11 @@ def check_local_path(text: str, path: str, problems: Problems) -> None:
 
 def check_host_path(source: Source, path: str, problems: Problems) -> None:
     """Check a file or directory of the node."""
-    where = source.get("path")
-    if not where:
+    host_path = source.get("path")
+    if not host_path:
         problems.required(f"{path}.path")
         return
-    check_no_backsteps(where, f"{path}.path", problems)
+    check_no_backsteps(host_path, f"{path}.path", problems)
     if (kind := source.get("type", "")) not in _HOST_PATH_TYPES:
         problems.not_supported(f"{path}.type", kind, _HOST_PATH_TYPES)
 
@@ -313,9 +313,9 @@ def check_persistent_csi(source: Source, path: str, problems: Problems) -> None:
     """Check a volume that a CSI driver provides."""
     check_csi_driver_name(source.get("driver", ""), f"{path}.driver", problems)
     required_fields_check("volumeHandle")(source, path, problems)
-    for moment in ("controllerPublish", "controllerExpand", "nodePublish", "nodeExpand"):
-        if (secret := source.get(f"{moment}SecretRef")) is not None:
-            _check_secret_reference(secret, f"{path}.{moment}SecretRef", problems)
+    for stage in ("controllerPublish", "controllerExpand", "nodePublish", "nodeExpand"):
+        if (secret := source.get(f"{stage}SecretRef")) is not None:
+            _check_secret_reference(secret, f"{path}.{stage}SecretRef", problems)
 
 
 def _check_secret_reference(secret: Source, path: str, problems: Problems) -> None:

@@ -230,20 +230,20 @@ def _check_mounts(
     taken: set[str] = set()
     device_paths = {device.get("name", ""): device.get("devicePath", "") for device in devices}
     for index, mount in enumerate(mounts):
-        at, name, where = f"{path}[{index}]", mount.get("name", ""), mount.get("mountPath", "")
+        at, name, mount_path = f"{path}[{index}]", mount.get("name", ""), mount.get("mountPath", "")
         if not name:
             problems.required(f"{at}.name")
         if name not in around.volumes:
             problems.not_found(f"{at}.name", name)
-        if not where:
+        if not mount_path:
             problems.required(f"{at}.mountPath")
-        if where in taken:
-            problems.invalid(f"{at}.mountPath", where, "must be unique")
-        taken.add(where)
+        if mount_path in taken:
+            problems.invalid(f"{at}.mountPath", mount_path, "must be unique")
+        taken.add(mount_path)
         if name in device_paths:
             problems.invalid(f"{at}.name", name, "must not already exist in volumeDevices")
-        if where in device_paths.values():
-            problems.invalid(f"{at}.mountPath", where, "must not already exist as a path in volumeDevices")
+        if mount_path in device_paths.values():
+            problems.invalid(f"{at}.mountPath", mount_path, "must not already exist as a path in volumeDevices")
         _check_mount_options(mount, container, path, at, problems)
 
 

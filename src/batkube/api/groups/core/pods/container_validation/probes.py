@@ -52,9 +52,9 @@ def _check_probe(probe: Mapping[str, Any], grace: int | None, path: str, problem
 
 def check_lifecycle(lifecycle: Mapping[str, Any], grace: int | None, path: str, problems: Problems) -> None:
     """Check the postStart and preStop handlers."""
-    for moment in ("postStart", "preStop"):
-        if (handler := lifecycle.get(moment)) is not None:
-            _check_handler(handler, _LIFECYCLE_HANDLERS, grace, f"{path}.{moment}", problems)
+    for hook in ("postStart", "preStop"):
+        if (handler := lifecycle.get(hook)) is not None:
+            _check_handler(handler, _LIFECYCLE_HANDLERS, grace, f"{path}.{hook}", problems)
 
 
 def _check_handler(

@@ -82,7 +82,7 @@ def check_container_security(context: Context, host_users: bool, path: str, prob
 
 
 def check_pod_security(spec: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check the security context of a pod; some fields of the internal one are in the spec in the API."""
+    """Check the security context of a pod; some fields of the internal type are in the pod's spec in the API."""
     context = spec.get("securityContext")
     if not context and not spec.get("shareProcessNamespace"):
         return

@@ -43,7 +43,7 @@ _CONTAINER_FIELDS = (
 
 
 def check_os(spec: Mapping[str, Any], system: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check that the OS is known and that no field is set which it does not support."""
+    """Check that the OS is known and that no field is set that it does not support."""
     name = system.get("name", "")
     if not name:
         problems.required(f"{path}.os.name")
@@ -86,8 +86,8 @@ def check_host_process(spec: Mapping[str, Any], path: str, problems: Problems) -
         context = container.get("securityContext")
         own = context.get("windowsOptions", {}).get("hostProcess") if context else None
         if of_pod is not None and own is not None and of_pod != own:
-            truth = "true" if of_pod else "false"
-            detail = f"pod hostProcess value must be identical if both are specified, was {truth}"
+            expected = "true" if of_pod else "false"
+            detail = f"pod hostProcess value must be identical if both are specified, was {expected}"
             problems.invalid(f"{at}.securityContext.windowsOptions.hostProcess", own, detail)
         as_processes += bool(of_pod if own is None else own)
     if not as_processes:

@@ -72,10 +72,10 @@ def _check_transitions(status: Status, before: Status, spec: Mapping[str, Any], 
 
 
 def _check_claims(statuses: Sequence[Status], claims: Sequence[Mapping[str, Any]], problems: Problems) -> None:
-    known, seen = {claim.get("name", "") for claim in claims}, set()
+    claim_names, seen = {claim.get("name", "") for claim in claims}, set()
     for index, status in enumerate(statuses):
         path, name = f"status.resourceClaimStatuses[{index}].name", status.get("name", "")
-        if name not in known:
+        if name not in claim_names:
             problems.invalid(path, name, "must match the name of an entry in `spec.resourceClaims`")
         if name in seen:
             problems.duplicate(path, name)

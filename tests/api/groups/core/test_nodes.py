@@ -1,0 +1,17 @@
+"""Columns of nodes."""
+
+from __future__ import annotations
+
+from tests.api.groups.printed_cells import printed
+
+
+def test_node_status_and_roles() -> None:
+    node = {
+        "metadata": {"name": "n", "labels": {"node-role.kubernetes.io/b": "", "kubernetes.io/role": "a"}},
+        "spec": {"unschedulable": True},
+        "status": {"conditions": [{"type": "Ready", "status": "Unknown"}]},
+    }
+
+    cells = printed("nodes", node)
+
+    assert (cells["Status"], cells["Roles"], cells["Age"]) == ("NotReady,SchedulingDisabled", "a,b", "<unknown>")

@@ -1,0 +1,47 @@
+"""Lists: limits and continue tokens, compared with a real server."""
+
+from __future__ import annotations
+
+import pytest
+from tests.api.verbs.storage.config_maps import CONFIG_MAPS, config_map
+
+from conformance.direct import Answer, Direct
+
+
+def names(answer: Answer) -> list[str]:
+    return [item["metadata"]["name"] for item in answer.body["items"]]
+
+
+def test_the_next_page_may_be_empty_where_objects_are_chosen(direct: Direct) -> None:
+    """The real server sees that there are more keys, not whether any of them is chosen."""
+    for name, color in (("a", "red"), ("b", "blue")):
+        direct.ask("POST", CONFIG_MAPS, config_map(name, labels={"color": color}))
+
+    first = direct.ask("GET", CONFIG_MAPS, query={"limit": "1", "labelSelector": "color=red"})
+    rest = {"limit": "1", "labelSelector": "color=red", "continue": first.body["metadata"]["continue"]}
+
+    assert names(first) == ["a"]
+    assert names(direct.ask("GET", CONFIG_MAPS, query=rest)) == []
+
+
+def test_a_limit_counts_for_lists_not_older_than_a_version(direct: Direct) -> None:
+    for name in "abc":
+        direct.ask("POST", CONFIG_MAPS, config_map(name))
+    query = {"resourceVersion": "1", "resourceVersionMatch": "NotOlderThan", "limit": "2"}
+
+    assert names(direct.ask("GET", CONFIG_MAPS, query=query)) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("token", "problem"),
+    [
+        ("%%%", "illegal base64 data at input byte 0"),
+        ("eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiIn0", "encoded start key empty (version meta.k8s.io/v1)"),
+        ("eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiLi4vYyJ9", "../c"),
+    ],
+)
+def test_a_token_that_was_made_up_is_refused(direct: Direct, token: str, problem: str) -> None:
+    answer = direct.ask("GET", CONFIG_MAPS, query={"continue": token})
+
+    assert answer.status == 400
+    assert answer.body["message"] == f"invalid continue token: continue key is not valid: {problem}"
