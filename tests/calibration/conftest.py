@@ -1,4 +1,4 @@
-"""Recordings made up for tests."""
+"""Synthetic recordings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = (
 Row = dict[str, object]
 Write = Callable[[str, Sequence[Row]], Path]
 
-#: Steps of a made-up cluster, as a latencies file would give them.
+#: The steps of a synthetic cluster, in the notation of a latencies file.
 TRUTH = {
     "notice.first": "normal:3,0.2",
     "notice.later": "lognormal:0.5,0.15",
@@ -33,7 +33,7 @@ TRUTH = {
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """A function that writes a jobs.csv; cells that a row does not name are plausible or empty."""
+    """Return a function that writes a jobs.csv, with default or empty cells for missing columns."""
 
     def write_rows(name: str, rows: Sequence[Row]) -> Path:
         path = tmp_path / name
@@ -41,17 +41,17 @@ def write(tmp_path: Path) -> Write:
             writer = csv.DictWriter(file, COLUMNS)
             writer.writeheader()
             for number, row in enumerate(rows, 1):
-                plain = {"job_id": number, "profile": "d", "success": 1, "requested_number_of_resources": 1}
-                writer.writerow({**plain, **row})
+                defaults = {"job_id": number, "profile": "d", "success": 1, "requested_number_of_resources": 1}
+                writer.writerow({**defaults, **row})
         return path
 
     return write_rows
 
 
-def recorded(
+def recorded_rows(
     nodes: int = 4, waves: int = 50, seed: int = 0, length: float = 10.0, truth: Mapping[str, str] = TRUTH
 ) -> list[Row]:
-    """Return the rows of a run on a cluster whose steps are `truth`: each node runs one job after the other."""
+    """Return the rows of a run with the steps `truth`; each node runs one job after the other."""
     streams = Streams(seed)
 
     def draw(step: str) -> float:
@@ -59,14 +59,14 @@ def recorded(
 
     rows: list[Row] = []
     for node in range(nodes):
-        free = 0.0
+        free_at = 0.0
         for wave in range(waves):
-            scheduled = free
+            scheduled = free_at
             pulling = scheduled + draw("notice.later" if wave else "notice.first")
             pulled = pulling + draw("check" if wave else "pull")
             created = pulled + draw("create")
             started = created + draw("start")
-            finished = free = started + length + draw("report")
+            finished = free_at = started + length + draw("report")
             times = {
                 "submission_time": 0.0,
                 "scheduled": scheduled,

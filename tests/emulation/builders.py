@@ -1,4 +1,4 @@
-"""Small things that the tests of emulation are made of."""
+"""Jobs, updates and Events for the tests of emulation."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from batkube.workloads.model import Delay, Job
 
 
 def make_job(name: str = "1", **fields: object) -> Job:
-    """Return a job of one cpu that takes ten seconds, with other fields as given."""
-    usual: dict[str, object] = {
+    """Return a job of one cpu that takes ten seconds, with the given fields replaced."""
+    defaults: dict[str, object] = {
         "workload": "w0",
         "name": name,
         "submit": Instant(0),
@@ -18,18 +18,20 @@ def make_job(name: str = "1", **fields: object) -> Job:
         "profile": Delay(name="ten", duration=seconds(10)),
         "requests": (("cpu", 1000),),
     }
-    return Job(**{**usual, **fields})  # type: ignore[arg-type]
+    return Job(**{**defaults, **fields})  # type: ignore[arg-type]
 
 
-def make_task(number: int = 0, job: Job | None = None, *, exit_code: int = 0, is_cut: bool = False) -> PlannedJob:
-    """Return a job as it will be played, at full length."""
-    played = job or make_job(str(number))
-    return PlannedJob(number, played, played.requests, seconds(10), seconds(10), exit_code, is_cut)
+def make_planned_job(
+    number: int = 0, job: Job | None = None, *, exit_code: int = 0, exceeds_walltime: bool = False
+) -> PlannedJob:
+    """Return a planned job that runs for ten seconds."""
+    job = job or make_job(str(number))
+    return PlannedJob(number, job, job.requests, seconds(10), seconds(10), exit_code, exceeds_walltime)
 
 
 def pod_at(at_s: float, number: int = 0, name: str = "", **fields: object) -> PodUpdate:
-    """Return what is seen of a pending pod, with other fields as given."""
-    usual: dict[str, object] = {
+    """Return an update of a pending pod, with the given fields replaced."""
+    defaults: dict[str, object] = {
         "node": "",
         "phase": "Pending",
         "has_started": False,
@@ -37,10 +39,10 @@ def pod_at(at_s: float, number: int = 0, name: str = "", **fields: object) -> Po
         "exit_code": 0,
         "reason": "",
         "is_disrupted": False,
-        "is_gone": False,
+        "is_deleted": False,
     }
     at = Instant(seconds(at_s))
-    return PodUpdate(at=at, number=number, name=name or f"w0-{number}", **{**usual, **fields})  # type: ignore[arg-type]
+    return PodUpdate(at=at, number=number, name=name or f"w0-{number}", **{**defaults, **fields})  # type: ignore[arg-type]
 
 
 def event_at(at_s: float, reason: str, pod: str = "w0-0", *, count: int = 1, name: str = "") -> PodEvent:

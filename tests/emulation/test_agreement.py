@@ -1,4 +1,4 @@
-"""How a simulated run is measured against a real one."""
+"""The agreement of a simulated run with a real one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_run_agrees_with_itself(tmp_path: Path) -> None:
     assert (agreement.kth_start_s_max, agreement.start_s_max) == (0, 0)
 
 
-def test_jobs_that_only_change_places_leave_the_whole_run_as_it_is(tmp_path: Path) -> None:
+def test_jobs_that_swap_their_starts_do_not_change_the_whole_run(tmp_path: Path) -> None:
     agreement = agreement_of(run_of(tmp_path, "a", [0, 10, 20]), run_of(tmp_path, "b", [20, 10, 0]))
 
     assert (agreement.makespan_error, agreement.wait_error, agreement.kth_start_s_max) == (0, 0, 0)
@@ -48,7 +48,7 @@ def test_errors_are_relative_and_signed(tmp_path: Path) -> None:
     assert agreement.wait_error == pytest.approx(-0.05)
 
 
-def test_the_order_of_jobs_that_all_start_together_is_unknown(tmp_path: Path) -> None:
+def test_the_order_of_jobs_that_all_start_together_is_undefined(tmp_path: Path) -> None:
     agreement = agreement_of(run_of(tmp_path, "a", [0, 0]), run_of(tmp_path, "b", [0, 1]))
 
     assert (agreement.start_order, agreement.wait_error) == (None, 0.5)
@@ -63,18 +63,18 @@ def test_only_jobs_that_ran_in_both_count(tmp_path: Path) -> None:
 
 
 @settings(max_examples=15)
-@given(starts=st.lists(st.integers(0, 1000), min_size=2, max_size=20, unique=True), late=st.integers(1, 50))
-def test_a_run_that_is_late_by_a_constant_has_the_same_order(
-    tmp_path_factory: pytest.TempPathFactory, starts: list[int], late: int
+@given(starts=st.lists(st.integers(0, 1000), min_size=2, max_size=20, unique=True), delay=st.integers(1, 50))
+def test_a_constant_delay_does_not_change_the_order(
+    tmp_path_factory: pytest.TempPathFactory, starts: list[int], delay: int
 ) -> None:
     folder = tmp_path_factory.mktemp("runs")
-    agreement = agreement_of(run_of(folder, "a", starts), run_of(folder, "b", [start + late for start in starts]))
+    agreement = agreement_of(run_of(folder, "a", starts), run_of(folder, "b", [start + delay for start in starts]))
 
     assert agreement.start_order == pytest.approx(1)
-    assert agreement.kth_start_s_mean == agreement.start_s_mean == pytest.approx(late)
+    assert agreement.kth_start_s_mean == agreement.start_s_mean == pytest.approx(delay)
 
 
-def test_jobs_are_written_side_by_side_in_the_order_of_reality(tmp_path: Path) -> None:
+def test_jobs_are_written_side_by_side_in_order_of_their_real_starts(tmp_path: Path) -> None:
     both = matched_jobs(run_of(tmp_path, "a", [7, 3]), run_of(tmp_path, "b", [8, 1]))
 
     write_job_comparison(tmp_path / "compared.csv", both)

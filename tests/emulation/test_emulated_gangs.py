@@ -1,4 +1,4 @@
-"""`batkube emulate` with jobs in the words of schedulers that know gangs, on clusters that `batkube serve` makes up."""
+"""`batkube emulate` with the PodGroup APIs of gang schedulers, on clusters of `batkube serve`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.emulation.test_emulate import SPEED, emulated, leftovers, written
+from tests.emulation.test_emulate import SPEED, remaining_objects, run_command, write_workload
 
 from batkube.cluster.jobs.submission_forms import POD_GROUP_APIS
 from batkube.emulation.client.connection import ClusterConnection
@@ -14,58 +14,58 @@ from batkube.emulation.manifests import ManifestOptions, objects_of
 from batkube.emulation.settings import JobKind
 from batkube.outputs.results import Results
 from clients.serving import Served, served
-from emulation.builders import make_job, make_task
+from emulation.builders import make_job, make_planned_job
 
 VOLCANO, COSCHEDULING = "scheduling.volcano.sh/v1beta1", "scheduling.x-k8s.io/v1alpha1"
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Served]:
-    """Four nodes of one cpu whose clock runs fast, and no kinds but Kubernetes' own."""
-    with served(tmp_path / "serve", "--platform", "4x1,4Gi", "--speed", str(SPEED)) as running:
-        yield running
+    """Serve four nodes of one cpu, with a fast clock and only the built-in kinds."""
+    with served(tmp_path / "serve", "--platform", "4x1,4Gi", "--speed", str(SPEED)) as cluster:
+        yield cluster
 
 
 def define(cluster: Served, version: str, kind: str = "PodGroup") -> None:
-    """Define a kind with an open schema, as the installation of a scheduler would."""
+    """Create a CustomResourceDefinition with an open schema, as the installation of a scheduler does."""
     group, _, name = version.partition("/")
-    anything = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {
             "name": f"{kind.lower()}s.{group}",
-            # The group is protected, and this says that it may be used.
+            # Protected groups require this annotation.
             "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
         },
         "spec": {
             "group": group,
             "scope": "Namespaced",
             "names": {"kind": kind, "plural": f"{kind.lower()}s"},
-            "versions": [{"name": name, "served": True, "storage": True, "schema": anything}],
+            "versions": [{"name": name, "served": True, "storage": True, "schema": schema}],
         },
     }
     ClusterConnection(cluster.kubeconfig).create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
 
 
 @pytest.mark.parametrize("version", POD_GROUP_APIS)
-def test_a_job_of_three_is_a_group_and_three_pods_that_name_it(version: str) -> None:
-    dialect = POD_GROUP_APIS[version]
-    style = ManifestOptions("cafe", JobKind.POD_GROUP, "busybox", "volcano", dialect=dialect)
+def test_a_job_of_size_three_is_a_pod_group_and_three_pods_that_name_it(version: str) -> None:
+    pod_group_api = POD_GROUP_APIS[version]
+    options = ManifestOptions("cafe", JobKind.POD_GROUP, "busybox", "volcano", pod_group_api=pod_group_api)
 
-    group, *pods = objects_of(make_task(job=make_job("7", size=3)), style)
+    group, *pods = objects_of(make_planned_job(job=make_job("7", size=3)), options)
 
     assert (group["apiVersion"], group["kind"], group["spec"]["minMember"]) == (version, "PodGroup", 3)
-    assert group["spec"].get("queue") == ("default" if dialect.has_queues else None)
+    assert group["spec"].get("queue") == ("default" if pod_group_api.has_queues else None)
     for pod in pods:
-        naming = pod["metadata"]["labels" if dialect.label else "annotations"]
-        assert naming[dialect.label or dialect.annotation] == group["metadata"]["name"]
+        group_name = pod["metadata"]["labels" if pod_group_api.label else "annotations"]
+        assert group_name[pod_group_api.label or pod_group_api.annotation] == group["metadata"]["name"]
     assert len(pods) == 3
 
 
-def test_a_job_for_kueue_waits_in_its_queue() -> None:
+def test_a_kueue_job_is_suspended_and_names_its_queue() -> None:
     (job,) = objects_of(
-        make_task(job=make_job("7", size=3)), ManifestOptions("cafe", JobKind.KUEUE_JOB, "busybox", "s")
+        make_planned_job(job=make_job("7", size=3)), ManifestOptions("cafe", JobKind.KUEUE_JOB, "busybox", "s")
     )
 
     assert job["spec"]["suspend"] is True
@@ -73,43 +73,43 @@ def test_a_job_for_kueue_waits_in_its_queue() -> None:
     assert "kueue.x-k8s.io/queue-name" not in job["spec"]["template"]["metadata"]["labels"]
 
 
-def test_gangs_are_played_with_their_groups_and_leave_none(cluster: Served, tmp_path: Path) -> None:
+def test_the_pod_groups_of_a_run_are_deleted_at_its_end(cluster: Served, tmp_path: Path) -> None:
     define(cluster, COSCHEDULING)
-    written(tmp_path, [{"res": 3, "run": 30}, {"res": 2, "run": 20}])
+    write_workload(tmp_path, [{"res": 3, "run": 30}, {"res": 2, "run": 20}])
 
-    done = emulated(cluster.kubeconfig, tmp_path, "--speed", str(SPEED), "--kind", "pod-group", "--quiet")
+    process = run_command(cluster.kubeconfig, tmp_path, "--speed", str(SPEED), "--kind", "pod-group", "--quiet")
 
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     results = Results(tmp_path / "out")
     assert list(results.jobs["final_state"]) == ["COMPLETED_SUCCESSFULLY"] * 2
     assert sorted(results.pods["job_id"]) == ["0", "0", "0", "1", "1"]
     assert ClusterConnection(cluster.kubeconfig).get(f"/apis/{COSCHEDULING}/podgroups")["items"] == []
-    assert leftovers(cluster.kubeconfig) == []
+    assert remaining_objects(cluster.kubeconfig) == []
 
 
-def test_a_cluster_with_several_kinds_of_groups_is_asked_about(cluster: Served, tmp_path: Path) -> None:
-    written(tmp_path, [{"res": 2, "run": 10}])
+def test_the_pod_group_api_must_be_served_and_unambiguous(cluster: Served, tmp_path: Path) -> None:
+    write_workload(tmp_path, [{"res": 2, "run": 10}])
     options = ("--speed", str(SPEED), "--kind", "pod-group", "--quiet")
 
-    none = emulated(cluster.kubeconfig, tmp_path, *options)
+    none = run_command(cluster.kubeconfig, tmp_path, *options)
     define(cluster, COSCHEDULING)
     define(cluster, VOLCANO)
-    several = emulated(cluster.kubeconfig, tmp_path, *options)
-    unknown = emulated(cluster.kubeconfig, tmp_path, *options, "--pod-group", "x/v1")
-    chosen = emulated(cluster.kubeconfig, tmp_path, *options, "--pod-group", VOLCANO)
+    several = run_command(cluster.kubeconfig, tmp_path, *options)
+    unknown = run_command(cluster.kubeconfig, tmp_path, *options, "--pod-group", "x/v1")
+    chosen = run_command(cluster.kubeconfig, tmp_path, *options, "--pod-group", VOLCANO)
 
-    assert [one.returncode for one in (none, several, unknown, chosen)] == [2, 2, 2, 0], chosen.stderr
-    assert "the cluster has no PodGroups" in none.stderr
-    assert "several kinds of PodGroups" in several.stderr
+    assert [process.returncode for process in (none, several, unknown, chosen)] == [2, 2, 2, 0], chosen.stderr
+    assert "the cluster serves no PodGroup API" in none.stderr
+    assert "the cluster serves several PodGroup APIs" in several.stderr
     assert f"--pod-group {COSCHEDULING}" in several.stderr
-    assert "is not a supported version of PodGroups" in unknown.stderr
+    assert "is not a supported PodGroup API" in unknown.stderr
 
 
-def test_kueue_must_be_there_for_its_jobs_and_groups_for_a_choice_of_them(cluster: Served, tmp_path: Path) -> None:
-    written(tmp_path, [{}])
+def test_kueue_must_be_installed_and_a_pod_group_api_needs_the_kind_pod_group(cluster: Served, tmp_path: Path) -> None:
+    write_workload(tmp_path, [{}])
 
-    queued = emulated(cluster.kubeconfig, tmp_path, "--kind", "kueue-job")
-    chosen = emulated(cluster.kubeconfig, tmp_path, "--kind", "pod", "--pod-group", VOLCANO)
+    queued = run_command(cluster.kubeconfig, tmp_path, "--kind", "kueue-job")
+    chosen = run_command(cluster.kubeconfig, tmp_path, "--kind", "pod", "--pod-group", VOLCANO)
 
     assert (queued.returncode, chosen.returncode) == (2, 2)
     assert "the cluster does not serve kueue.x-k8s.io/v1beta1" in queued.stderr

@@ -1,4 +1,4 @@
-"""What `--requests` means."""
+"""`--requests` replaces the requests of a workload."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JOB = (("cpu", 1500), ("memory", 1024), ("gpu", 2))
 
 
 @pytest.mark.parametrize(
-    ("texts", "asked"),
+    ("texts", "requests"),
     [
         ([], {"cpu": 1500, "memory": 1024, "gpu": 2}),
         (["cpu=500m"], {"cpu": 500, "memory": 1024, "gpu": 2}),
@@ -27,12 +27,12 @@ JOB = (("cpu", 1500), ("memory", 1024), ("gpu", 2))
         (["pods=x2"], {"cpu": 1500, "memory": 1024, "gpu": 2}),
     ],
 )
-def test_mappings_change_what_pods_ask_for(texts: list[str], asked: dict[str, int]) -> None:
-    assert dict(apply_mappings(JOB, [parse_request_mapping(text) for text in texts])) == asked
+def test_mappings_change_the_requests_of_pods(texts: list[str], requests: dict[str, int]) -> None:
+    assert dict(apply_mappings(JOB, [parse_request_mapping(text) for text in texts])) == requests
 
 
 @pytest.mark.parametrize("text", ["cpu", "=1", "cpu=x", "cpu=x0", "cpu=x-1", "cpu=xinf", "cpu=1zz", "cpu=-1", "CPU=1"])
-def test_what_is_no_mapping_is_refused_with_the_way_to_write_one(text: str) -> None:
+def test_an_invalid_mapping_is_rejected_with_the_syntax_as_remedy(text: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_request_mapping(text)
 
@@ -41,8 +41,8 @@ def test_what_is_no_mapping_is_refused_with_the_way_to_write_one(text: str) -> N
     assert "RESOURCE=QUANTITY" in caught.value.remedy
 
 
-@given(asked=st.integers(1, 2**62), factor=st.decimals("0.001", "1000", places=3))
-def test_a_factor_rounds_up_so_that_a_little_never_becomes_nothing(asked: int, factor: Decimal) -> None:
-    ((_, scaled),) = apply_mappings((("cpu", asked),), [parse_request_mapping(f"cpu=x{factor}")])
+@given(requests=st.integers(1, 2**62), factor=st.decimals("0.001", "1000", places=3))
+def test_a_scaled_request_is_rounded_up(requests: int, factor: Decimal) -> None:
+    ((_, scaled),) = apply_mappings((("cpu", requests),), [parse_request_mapping(f"cpu=x{factor}")])
 
-    assert scaled - 1 < asked * factor <= scaled
+    assert scaled - 1 < requests * factor <= scaled

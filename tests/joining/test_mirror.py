@@ -1,36 +1,39 @@
-"""A mirror tells what changed while nobody watched, as changes."""
+"""A mirror applies lists and watch events of a cluster to a store."""
 
 from __future__ import annotations
 
+import msgspec
+
 from batkube.cluster.mapping import POD
 from batkube.cluster.store import Batch, KubeObject, Store
-from batkube.joining.mirror import ClusterMirror, CollectionUpdate
+from batkube.emulation.client.reflector import CollectionUpdate
+from batkube.joining.mirror import ClusterMirror
 from batkube.kernel.instants import Instant
 
 NOW = Instant(5)
 
 
-def a_pod(name: str, uid: str, phase: str = "Pending") -> KubeObject:
+def pod(name: str, uid: str, phase: str = "Pending") -> KubeObject:
     return {"metadata": {"name": name, "namespace": "default", "uid": uid}, "status": {"phase": phase}}
 
 
-def test_a_list_after_a_lost_watch_is_told_as_what_changed() -> None:
+def update(*pods: KubeObject, is_list: bool = False, is_deletion: bool = False) -> CollectionUpdate:
+    return CollectionUpdate([msgspec.Raw(msgspec.json.encode(pod)) for pod in pods], is_list, is_deletion)
+
+
+def test_a_second_list_is_applied_as_changes() -> None:
     store = Store()
     mirror = ClusterMirror(store)
-    mirror.apply(
-        CollectionUpdate(POD, [a_pod("a", "1"), a_pod("b", "2"), a_pod("c", "3"), a_pod("d", "4")], is_list=True), NOW
-    )
-    told: list[tuple[str, str]] = []
+    mirror.apply(POD, update(pod("a", "1"), pod("b", "2"), pod("c", "3"), pod("d", "4"), is_list=True), NOW)
+    changes: list[tuple[str, str]] = []
 
-    def hear(batch: Batch, now: Instant) -> None:
-        told.extend((batch.type.value, key) for key in batch.keys)
+    def on_batch(batch: Batch, now: Instant) -> None:
+        changes.extend((batch.type.value, key) for key in batch.keys)
 
-    store.subscribe(POD, hear)
-    mirror.apply(
-        CollectionUpdate(POD, [a_pod("a", "1"), a_pod("b", "2", "Running"), a_pod("c", "9")], is_list=True), NOW
-    )
+    store.subscribe(POD, on_batch)
+    mirror.apply(POD, update(pod("a", "1"), pod("b", "2", "Running"), pod("c", "9"), is_list=True), NOW)
 
-    assert told == [
+    assert changes == [
         ("DELETED", "default/d"),
         ("MODIFIED", "default/b"),
         ("DELETED", "default/c"),
@@ -38,12 +41,12 @@ def test_a_list_after_a_lost_watch_is_told_as_what_changed() -> None:
     ]
 
 
-def test_news_that_comes_late_does_no_harm() -> None:
+def test_repeated_updates_have_no_effect() -> None:
     store = Store()
     mirror = ClusterMirror(store)
 
-    mirror.apply(CollectionUpdate(POD, [a_pod("a", "1")], is_deletion=True), NOW)
-    mirror.apply(CollectionUpdate(POD, [a_pod("a", "1")]), NOW)
-    mirror.apply(CollectionUpdate(POD, [a_pod("a", "1")]), NOW)
+    mirror.apply(POD, update(pod("a", "1"), is_deletion=True), NOW)
+    mirror.apply(POD, update(pod("a", "1")), NOW)
+    mirror.apply(POD, update(pod("a", "1")), NOW)
 
     assert list(store.all(POD)) == ["default/a"]

@@ -1,4 +1,4 @@
-"""From recorded runs to a latencies file: the whole way, without the command line."""
+"""Fit the latencies of a cluster to recorded runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from batkube.kernel.errors import InputError
 class Calibration:
     """The latencies of recorded runs."""
 
-    #: The files they were read from.
+    #: The files of the recorded runs.
     sources: list[Path]
     jobs: int
     #: In the order of a pod's lifecycle.
@@ -39,33 +39,33 @@ def calibrate(
 ) -> Calibration:
     """Fit the latencies of recorded runs (output folders or jobs.csv files).
 
-    `workload` is what was played, for the jobs' exact run times; `nodes` how many nodes the cluster had; `families`
-    forces a kind of distribution, by step (`notice`, or `notice.first`), with "" for all others.
+    `workload` is the workload of the runs, for the exact run times of the jobs. `nodes` is the number of nodes of the
+    cluster. `families` forces a family of distributions, by step (`notice`, or `notice.first`); "" is for all others.
     """
     recordings = read_recorded_runs(paths)
-    use = NodeUsage(recordings, nodes)
-    if nodes is not None and nodes < use.used:
-        problem = f"jobs ran on {use.used} nodes"
+    usage = NodeUsage(recordings, nodes)
+    if nodes is not None and nodes < usage.used:
+        problem = f"jobs ran on {usage.used} nodes"
         raise InputError(
-            f"--nodes {nodes}", problem=problem, remedy=f"use the number of nodes of the cluster, at least {use.used}"
+            f"--nodes {nodes}", problem=problem, remedy=f"use the number of nodes of the cluster, at least {usage.used}"
         )
     steps = steps_of(recordings, None if workload is None else run_times_in(workload))
     if not any(sample.step not in ("report", "spawn") for sample in steps.samples):
         raise InputError(
             recordings[0].source,
-            problem=f"no pod has two events in a row of {', '.join(EVENTS)}, started, so no step can be measured",
-            remedy="record the run again with its events",
+            problem=f"no job has two consecutive events of {', '.join(EVENTS)}, started, so no step can be measured",
+            remedy="record the run again, with its events",
         )
-    forced = families or {}
+    families = families or {}
     fits = []
     for sample in steps.samples:
-        plain = sample.step.partition(".")[0]
-        fits.append(fit(sample, forced.get(sample.step, forced.get(plain, forced.get("")))))
+        step = sample.step.partition(".")[0]
+        fits.append(fit(sample, families.get(sample.step, families.get(step, families.get("")))))
     return Calibration(
-        sources=[one.source for one in recordings],
-        jobs=sum(len(one) for one in recordings),
+        sources=[recording.source for recording in recordings],
+        jobs=sum(len(recording) for recording in recordings),
         fits=fits,
         cached_share=steps.cached_share,
         client=client_limit(recordings),
-        nodes=use,
+        nodes=usage,
     )

@@ -1,7 +1,7 @@
-"""The kinds of distribution a step may be fitted with: their best parameters, likelihoods and distribution functions.
+"""Families of distributions: maximum-likelihood fits, likelihoods and distribution functions.
 
-Parameters are those of greatest likelihood. All formulas are those of `kernel.distributions`, which draws from what is
-fitted here. A recorded time of zero means less than half a millisecond, and is taken as that where zero cannot be.
+The parameters are those of `kernel.distributions`, which draws from the fitted distributions. A recorded time of zero
+is less than half a millisecond; families without zeros replace it by that.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from batkube.calibration.recorded_runs import Floats
 from batkube.kernel.distributions import Distribution
 
-#: How many quantiles an empirical distribution has: one every 5 %.
+#: The number of quantiles of an empirical distribution: one every 5 %.
 QUANTILE_COUNT = 21
 _MIN_TIME_S = 0.0005
 _SEARCH_STEPS = 60
@@ -23,14 +23,14 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 class Family(NamedTuple):
-    """One kind of distribution."""
+    """One family of distributions."""
 
     name: str
-    #: The distribution of this kind that makes the sample (ascending) most likely.
+    #: Return the distribution of maximum likelihood for a sample in ascending order.
     fit: Callable[[Floats], Distribution]
-    #: The logarithm of the density at each value; None for kinds without a density.
+    #: Return the logarithm of the density at each value; None for families without a density.
     log_pdf: Callable[[Floats, tuple[float, ...]], Floats] | None
-    #: The share of draws that are at most each value.
+    #: Return the distribution function at each value.
     cdf: Callable[[Floats, tuple[float, ...]], Floats]
     mean: Callable[[tuple[float, ...]], float]
 
@@ -57,35 +57,35 @@ def _fit_lognormal(values: Floats) -> Distribution:
 
 
 def _fit_gamma(values: Floats) -> Distribution:
-    kept = np.maximum(values, _MIN_TIME_S)
-    mean = float(kept.mean())
+    positive = np.maximum(values, _MIN_TIME_S)
+    mean = float(positive.mean())
 
     def likelihood(shape: float) -> float:
-        return float(_gamma_log_pdf(kept, (shape, mean / shape)).sum())
+        return float(_gamma_log_pdf(positive, (shape, mean / shape)).sum())
 
     shape = _maximise(likelihood)
     return Distribution("gamma", (shape, mean / shape))
 
 
 def _fit_weibull(values: Floats) -> Distribution:
-    # In parts of the largest, so that no power overflows.
+    # Divide by the largest value, so that no power overflows.
     largest = max(float(values[-1]), _MIN_TIME_S)
-    kept = np.maximum(values, _MIN_TIME_S) / largest
+    positive = np.maximum(values, _MIN_TIME_S) / largest
 
     def scale_of(shape: float) -> float:
-        return float(np.mean(kept**shape) ** (1 / shape))
+        return float(np.mean(positive**shape) ** (1 / shape))
 
     def likelihood(shape: float) -> float:
-        return float(_weibull_log_pdf(kept, (shape, scale_of(shape))).sum())
+        return float(_weibull_log_pdf(positive, (shape, scale_of(shape))).sum())
 
     shape = _maximise(likelihood)
     return Distribution("weibull", (shape, scale_of(shape) * largest))
 
 
 def _fit_empirical(values: Floats) -> Distribution:
-    """Return 21 quantiles; the outermost are moved so that the mean of each outer twentieth is right.
+    """Return 21 quantiles, the outermost adjusted so that the outer twentieths have the means of the sample.
 
-    The largest of many times is often far beyond the rest, and a straight line up to it would count it for many.
+    The largest value is often an outlier. Linear interpolation up to it would give it too much weight.
     """
     quantiles = np.quantile(values, np.linspace(0, 1, QUANTILE_COUNT))
     tail = max(1, len(values) // (QUANTILE_COUNT - 1))
@@ -96,7 +96,7 @@ def _fit_empirical(values: Floats) -> Distribution:
 
 
 def _maximise(likelihood: Callable[[float], float]) -> float:
-    """Return the shape between 0.01 and 10,000 of greatest likelihood: a golden-section search over its logarithm."""
+    """Return the shape in [0.01, 10,000] of maximum likelihood, by golden-section search over its logarithm."""
     low, high = math.log(0.01), math.log(10_000)
     for _ in range(_SEARCH_STEPS):
         left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
@@ -118,14 +118,14 @@ def _lognormal_log_pdf(values: Floats, p: tuple[float, ...]) -> Floats:
 
 
 def _gamma_log_pdf(values: Floats, p: tuple[float, ...]) -> Floats:
-    kept = np.maximum(values, _MIN_TIME_S)
+    positive = np.maximum(values, _MIN_TIME_S)
     shape, scale = p
-    return np.asarray((shape - 1) * np.log(kept) - kept / scale - math.lgamma(shape) - shape * math.log(scale))
+    return np.asarray((shape - 1) * np.log(positive) - positive / scale - math.lgamma(shape) - shape * math.log(scale))
 
 
 def _weibull_log_pdf(values: Floats, p: tuple[float, ...]) -> Floats:
-    parts = np.maximum(values, 1e-12) / p[1]
-    return np.asarray(math.log(p[0] / p[1]) + (p[0] - 1) * np.log(parts) - parts ** p[0])
+    scaled = np.maximum(values, 1e-12) / p[1]
+    return np.asarray(math.log(p[0] / p[1]) + (p[0] - 1) * np.log(scaled) - scaled ** p[0])
 
 
 def _uniform_log_pdf(values: Floats, p: tuple[float, ...]) -> Floats:
@@ -152,7 +152,7 @@ def _gamma_cdf(values: Floats, p: tuple[float, ...]) -> Floats:
 def _incomplete_gamma(shape: float, x: float) -> float:
     """Return the regularised lower incomplete gamma function, by its power series.
 
-    The series has few terms where the answer is not practically 0 or 1.
+    The series is short unless the result is practically 0 or 1.
     """
     if x <= 0:
         return 0.0
@@ -175,7 +175,7 @@ def _empirical_mean(p: tuple[float, ...]) -> float:
     return float((np.array(p[:-1]) + np.array(p[1:])).mean() / 2)
 
 
-#: In the order in which they are shown. `empirical` fits anything, and is the last resort.
+#: All families, in the order of messages. `empirical` fits any sample and is the fallback.
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (

@@ -1,7 +1,7 @@
 """Recorded runs of a real cluster: jobs.csv with the columns scheduled, pulling, pulled and created.
 
-Such files are written by `batkube emulate`, and the published k3s runs of 2020 have the same columns. Times were taken
-when an event arrived, so events may be missing (an empty cell) and two that were close may be in the wrong order.
+`batkube emulate` writes such files, and the published k3s runs of 2020 have the same columns. Times are those of the
+arrival of events, so an event may be missing (an empty cell), and two close ones may be in the wrong order.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from batkube.outputs.results import Results
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-#: The events of a pod's start that are recorded beside Batsim's columns.
+#: The events of a pod's start, recorded in addition to Batsim's columns.
 EVENTS = ("scheduled", "pulling", "pulled", "created")
 _REQUIRED = ("job_id", "submission_time", "starting_time", "execution_time", "finish_time", "allocated_resources")
-_REMEDY = "give runs recorded on a real cluster, as `batkube emulate` writes them; simulated runs hold no such events"
+_REMEDY = "use runs that were recorded on a real cluster, for example with `batkube emulate`, not simulated ones"
 
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """One recorded run. Element i of every array is job i of the file; NaN stands for a time that is not known."""
+    """One recorded run. Element i of every array is job i of the file; NaN is an unknown time."""
 
     source: Path
     job_ids: list[str]
     profiles: list[str]
-    #: The node of each job; empty where it is not known.
+    #: The node of each job; "" if unknown.
     nodes: list[str]
     submitted: Floats
     scheduled: Floats
@@ -43,11 +43,11 @@ class RecordedRun:
     created: Floats
     started: Floats
     finished: Floats
-    #: From the start as recorded to the end as recorded.
+    #: The time from the recorded start to the recorded end.
     execution_times: Floats
-    #: How many nodes the cluster had, if the run says so.
-    stated_node_count: int | None = None
-    #: How many seconds of the workload passed in a real one. The file's times are the workload's; those here are real.
+    #: The number of nodes of the cluster; None if not recorded.
+    node_count: int | None = None
+    #: The workload's seconds per real second. The times of the file are the workload's; those of this class are real.
     speed: float = 1.0
 
     def __len__(self) -> int:
@@ -55,22 +55,22 @@ class RecordedRun:
 
     @cached_property
     def is_first(self) -> Bools:
-        """Which jobs were the first of the run on their node, as far as nodes are known."""
+        """Whether each job was the first on its node; False if its node is unknown."""
         first = np.zeros(len(self), dtype=np.bool_)
-        seen = {""}
+        used_nodes = {""}
         for row in np.argsort(self.started, kind="stable"):
-            if self.nodes[row] not in seen:
-                seen.add(self.nodes[row])
+            if self.nodes[row] not in used_nodes:
+                used_nodes.add(self.nodes[row])
                 first[row] = True
         return first
 
     @cached_property
     def bound(self) -> Floats:
-        """When each job was bound, or the first sign of it where that event is missing."""
-        known = self.scheduled
-        for later in (self.pulling, self.pulled, self.created, self.started):
-            known = np.where(np.isnan(known), later, known)
-        return known
+        """The binding of each job or, if that event is missing, its first later event."""
+        earliest = self.scheduled
+        for event in (self.pulling, self.pulled, self.created, self.started):
+            earliest = np.where(np.isnan(earliest), event, earliest)
+        return earliest
 
 
 def read_recorded_runs(paths: Iterable[Path]) -> list[RecordedRun]:
@@ -80,25 +80,25 @@ def read_recorded_runs(paths: Iterable[Path]) -> list[RecordedRun]:
 
 def _read(results: Results) -> RecordedRun:
     table = read_table(results.jobs_path)
-    table.require(_REQUIRED, "give the jobs.csv of a recorded run, or the folder that holds it")
+    table.require(_REQUIRED, "use the jobs.csv of a recorded run, or its output folder")
     if not any(event in table.columns for event in EVENTS):
         raise InputError(
             results.jobs_path, at="line 1", problem=f"has none of the columns {', '.join(EVENTS)}", remedy=_REMEDY
         )
-    used = _usable_rows(table)
-    if not used.any():
+    usable = _usable_rows(table)
+    if not usable.any():
         raise InputError(results.jobs_path, problem="contains no job that succeeded", remedy=_REMEDY)
     speed = _speed_of(results)
-    picked: list[int] = np.flatnonzero(used).tolist()
+    rows: list[int] = np.flatnonzero(usable).tolist()
 
     def texts(column: str) -> list[str]:
         cells = table.columns.get(column)
-        return ["" if cells is None else cells[row] for row in picked]
+        return ["" if cells is None else cells[row] for row in rows]
 
     def times(column: str) -> Floats:
         if column not in table.columns:
-            return np.full(len(picked), np.nan)
-        return np.asarray(_numbers(table, column)[picked] / speed)
+            return np.full(len(rows), np.nan)
+        return np.asarray(_numbers(table, column)[rows] / speed)
 
     events = {event: times(event) for event in EVENTS}
     return RecordedRun(
@@ -110,7 +110,7 @@ def _read(results: Results) -> RecordedRun:
         started=times("starting_time"),
         finished=times("finish_time"),
         execution_times=times("execution_time"),
-        stated_node_count=results.machine_count_stated,
+        node_count=results.machine_count_recorded,
         speed=speed,
         **events,
     )
@@ -124,13 +124,13 @@ def _speed_of(results: Results) -> float:
 
 
 def _usable_rows(table: TextTable) -> Bools:
-    """Return which jobs to learn from: those of one pod that started and succeeded."""
-    used = ~np.isnan(_numbers(table, "starting_time"))
+    """Return which jobs to use: those with a single pod that started and succeeded."""
+    usable = ~np.isnan(_numbers(table, "starting_time"))
     if "success" in table.columns:
-        used &= _numbers(table, "success") == 1
+        usable &= _numbers(table, "success") == 1
     if "requested_number_of_resources" in table.columns:
-        used &= ~(_numbers(table, "requested_number_of_resources") > 1)
-    return used
+        usable &= ~(_numbers(table, "requested_number_of_resources") > 1)
+    return usable
 
 
 def _numbers(table: TextTable, column: str) -> Floats:

@@ -1,7 +1,7 @@
-"""How long each recorded job was meant to run, which the recording itself does not say.
+"""The requested run times of recorded jobs, which recordings do not include.
 
-Known exactly from the workload that was played. Without it: jobs of one profile sleep equally long, and `sleep` is
-given whole seconds, so their run time is the shortest recorded execution rounded down to a second.
+They are those of the workload, if it is available. Otherwise they are estimated: all jobs of a profile sleep for the
+same number of whole seconds, so their run time is the shortest recorded execution, rounded down to a second.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ def run_times_in(path: Path) -> dict[str, float]:
     if not run_times:
         raise InputError(
             path,
-            problem="contains no delay job",
+            problem="contains no job with a delay profile",
             remedy="use a workload with delay profiles; only their run times are known",
         )
     return run_times
 
 
 def run_times_of(recording: RecordedRun, run_times: Mapping[str, float] | None) -> Floats:
-    """Return the real run time of each job in seconds: as `run_times` has them by job id, or else estimated."""
+    """Return the real run time of each job in seconds: from `run_times`, by job id, or estimated."""
     if run_times is not None:
         return np.array([run_times.get(job_id, np.nan) for job_id in recording.job_ids]) / recording.speed
     shortest: dict[str, float] = {}
-    for profile, ran in zip(recording.profiles, recording.execution_times, strict=True):
-        if not np.isnan(ran):
-            shortest[profile] = min(ran, shortest.get(profile, ran))
+    for profile, execution_time in zip(recording.profiles, recording.execution_times, strict=True):
+        if not np.isnan(execution_time):
+            shortest[profile] = min(execution_time, shortest.get(profile, execution_time))
     estimates = np.array([shortest.get(profile, np.nan) for profile in recording.profiles])
     return np.asarray(np.floor(estimates * recording.speed) / recording.speed)

@@ -1,1 +1,1 @@
-"""Play workloads on a real cluster in real time, and run a real control plane on this machine for it."""
+"""Run workloads on a real cluster in real time, or on a real control plane on this machine."""

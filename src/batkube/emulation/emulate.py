@@ -1,4 +1,4 @@
-"""Execute one emulated run: from its description to its output folder, including the clean-up of the cluster."""
+"""Execute one emulated run, from its settings to its output folder, including the clean-up of the cluster."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from batkube.emulation.environment import RunEnvironment, new_run_name
 from batkube.emulation.job_tracker import JobTracker
 from batkube.emulation.manifests import ManifestOptions
 from batkube.emulation.output_files import OutputWriter, RunContext
-from batkube.emulation.player import Player, RunClock, RunTarget
 from batkube.emulation.preflight import check_access, plan_jobs, read_nodes
 from batkube.emulation.settings import Emulation, JobKind
+from batkube.emulation.workload_runner import RunClock, RunTarget, WorkloadRunner
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import Instant, human_duration, seconds
@@ -26,10 +26,10 @@ from batkube.workloads.model import Workload
 from batkube.workloads.reader import read_workload
 
 Progress = Callable[[int, int, Instant], None]
-"""Called now and then with: jobs ended, jobs in all, time reached."""
+"""Receives the number of ended jobs, the number of all jobs, and the current time of the run."""
 
-#: Submissions that come later than this after their time are worth a note.
-_LATE_FROM = seconds(1)
+#: A submission that is delayed by more than this is noted.
+_MAX_SUBMISSION_DELAY = seconds(1)
 
 
 def emulate(
@@ -40,62 +40,64 @@ def emulate(
     command: Sequence[str] = (),
     progress: Progress = lambda done, total, now: None,
 ) -> list[Outcome]:
-    """Play a workload on a real cluster into the folder `out`, and return how its jobs ended.
+    """Run a workload on a real cluster, write the folder `out`, and return the outcomes of the jobs.
 
-    Raises InputError when the cluster or the workload will not do, before anything is created, and RunFailed when jobs
-    are left without an outcome; what was seen until then is kept, and the cluster is cleared in any case.
+    Raises InputError, before anything is created, if the cluster or the workload is unsuitable. Raises RunFailed if
+    jobs have no outcome; the observations until then are written, and the cluster is cleaned up in any case.
     """
     folder = OutputFolder(out, force=force)
     stopwatch = CpuStopwatch()
     workloads = [read_workload(path, name=f"w{number}") for number, path in enumerate(emulation.workloads)]
     platform = None if emulation.platform is None else read_platform(emulation.platform)
     priorities = sorted({job.priority for workload in workloads for job in workload.jobs if job.priority})
-    access = ClusterConnection(emulation.kubeconfig, emulation.context)
-    version, dialect = check_access(access, emulation, priorities)
-    nodes = read_nodes(access, emulation, platform)
-    tasks = plan_jobs(workloads, emulation, nodes, platform)
+    cluster = ClusterConnection(emulation.kubeconfig, emulation.context)
+    version, pod_group_api = check_access(cluster, emulation, priorities)
+    nodes = read_nodes(cluster, emulation, platform)
+    planned_jobs = plan_jobs(workloads, emulation, nodes, platform)
     notes = FidelityNotes()
     sources: list[Workload | Platform] = [*workloads, *([platform] if platform else [])]
     for inputs in sources:
         for note, count in inputs.notes:
             notes.add(note, example=inputs.source, count=count)
     run = new_run_name()
-    style = ManifestOptions(
-        run, emulation.kind, emulation.image, emulation.scheduler_name, nodes.has_kwok_taint, dialect
+    options = ManifestOptions(
+        run, emulation.kind, emulation.image, emulation.scheduler_name, nodes.has_kwok_taint, pod_group_api
     )
-    queues = sorted({queue_name(task.job) for task in tasks}) if emulation.kind is JobKind.KUEUE_JOB else ()
-    ground = RunEnvironment(access, style, emulation.namespace, priorities, queues)
-    around = RunContext(emulation, nodes, access.url, version, run, ground.namespace, command, stopwatch)
+    queues = (
+        sorted({queue_name(planned.job) for planned in planned_jobs}) if emulation.kind is JobKind.KUEUE_JOB else ()
+    )
+    environment = RunEnvironment(cluster, options, emulation.namespace, priorities, queues)
+    context = RunContext(emulation, nodes, cluster.url, version, run, environment.namespace, command, stopwatch)
     with folder.writing():
-        story = JobTracker(tasks, emulation.kind)
-        stage = RunTarget(access, ground.namespace, style)
-        player = Player(stage, tasks, story, RunClock(emulation.speed), emulation.patience)
-        failure = _play_and_clean_up(ground, player, notes, progress) or story.all_rejected_failure
-        outcomes = OutputWriter(story, around, notes).write(folder, failure)
+        tracker = JobTracker(planned_jobs, emulation.kind)
+        target = RunTarget(cluster, environment.namespace, options)
+        runner = WorkloadRunner(target, planned_jobs, tracker, RunClock(emulation.speed), emulation.patience)
+        failure = _run_and_clean_up(environment, runner, notes, progress) or tracker.all_rejected_failure
+        outcomes = OutputWriter(tracker, context, notes).write(folder, failure)
     if failure is not None:
-        raise RunFailed(f"{failure}\n  what was seen until then is in {folder.path}") from failure
+        raise RunFailed(f"{failure}\n  the observations until then are in {folder.path}") from failure
     return outcomes
 
 
-def _play_and_clean_up(
-    ground: RunEnvironment, player: Player, notes: FidelityNotes, progress: Progress
+def _run_and_clean_up(
+    environment: RunEnvironment, runner: WorkloadRunner, notes: FidelityNotes, progress: Progress
 ) -> RunFailed | None:
-    """Play the run, then clean up the cluster in any case; return the failure, if any."""
+    """Run the workload and clean up the cluster in any case; return the failure, if any."""
     failure = None
     try:
-        ground.prepare()
-        player.run(progress)
+        environment.prepare()
+        runner.run(progress)
     except RunFailed as error:
         failure = error
     except KeyboardInterrupt:
-        failure = RunFailed(f"interrupted at {human_duration(player.now)}")
+        failure = RunFailed(f"interrupted at {human_duration(runner.now)}")
     try:
-        ground.clean_up()
+        environment.clean_up()
     except RunFailed as error:
         notes.add(FidelityNote("cluster", "objects of the run may be left in the cluster"), example=str(error))
     except KeyboardInterrupt:
-        failure = RunFailed(f"interrupted twice, so the cluster was not cleared: {ground.manual_cleanup}")
-    if player.lag > _LATE_FROM:
-        note = FidelityNote("submission", "jobs were submitted after their time: the machine or the cluster was busy")
-        notes.add(note, example=f"by up to {human_duration(player.lag)}")
+        failure = RunFailed(f"interrupted twice, so the cluster was not cleaned up: {environment.manual_cleanup}")
+    if runner.max_delay > _MAX_SUBMISSION_DELAY:
+        note = FidelityNote("submission", "jobs were submitted late: the machine or the cluster was busy")
+        notes.add(note, example=f"by up to {human_duration(runner.max_delay)}")
     return failure

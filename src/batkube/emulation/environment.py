@@ -1,4 +1,4 @@
-"""The objects of a run in a cluster. All of them have the run's label and are deleted at the end."""
+"""The namespace and other objects of a run in a cluster. All have the run's label and are deleted at the end."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from batkube.emulation.client.polling import wait_until
 from batkube.emulation.manifests import LABEL_RUN, ManifestOptions, collection_of, local_queue, priority_class
 from batkube.kernel.errors import RunFailed
 
-#: How long a new namespace may take to get its service account; without one, pods are refused.
+#: How long to wait for the ServiceAccount of a new namespace: until it exists, pods are rejected.
 _SERVICE_ACCOUNT_TIMEOUT_S = 15.0
 #: The time limit for deleting everything.
 _DELETION_TIMEOUT_S = 90.0
-#: A sleeping container is not asked twice.
+#: The grace period of pods: their containers only sleep.
 _GRACE_S = 1
 
 
 def new_run_name() -> str:
-    """Return a name that no other run has."""
+    """Return a unique name."""
     return secrets.token_hex(4)
 
 
@@ -28,22 +28,22 @@ class RunEnvironment:
 
     def __init__(
         self,
-        access: ClusterConnection,
-        style: ManifestOptions,
+        cluster: ClusterConnection,
+        options: ManifestOptions,
         namespace: str | None,
         priorities: Sequence[int],
         queues: Sequence[str] = (),
     ) -> None:
-        """`queues` are those of Kueue that jobs wait in; a namespace of our own has none yet."""
-        self._cluster = access
+        """`queues` are the Kueue LocalQueues of the jobs, which are created in a new namespace."""
+        self._cluster = cluster
         self._queues = queues
-        self._options = style
+        self._options = options
         self._owns_namespace = namespace is None
         self._priorities = priorities
-        self.namespace = namespace or f"batkube-{style.run}"
+        self.namespace = namespace or f"batkube-{options.run}"
 
     def prepare(self) -> None:
-        """Make the namespace, if it is to be our own, and the priority classes."""
+        """Create the namespace, unless an existing one is used, and the priority classes."""
         if self._owns_namespace:
             metadata = {"name": self.namespace, "labels": {LABEL_RUN: self._options.run}}
             self._cluster.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
@@ -57,24 +57,26 @@ class RunEnvironment:
         try:
             return self._cluster.exists(f"/api/v1/namespaces/{self.namespace}/serviceaccounts/default")
         except ApiStatusError:
-            return True  # we are not told, and the first pod will show
+            return True  # The user may not read ServiceAccounts.
 
     def clean_up(self) -> None:
         """Delete everything with the run's label. Raises RunFailed if objects remain."""
         selector = f"{LABEL_RUN}={self._options.run}"
-        space = f"/namespaces/{self.namespace}"
-        if self._options.dialect is not None:
-            groups = f"/apis/{self._options.dialect.api_version}{space}/podgroups"
+        namespace_path = f"/namespaces/{self.namespace}"
+        if self._options.pod_group_api is not None:
+            groups = f"/apis/{self._options.pod_group_api.api_version}{namespace_path}/podgroups"
             self._cluster.delete(groups, labelSelector=selector)
         if self._options.kind.uses_job_controller:
-            self._cluster.delete(f"/apis/batch/v1{space}/jobs", labelSelector=selector, propagationPolicy="Background")
+            self._cluster.delete(
+                f"/apis/batch/v1{namespace_path}/jobs", labelSelector=selector, propagationPolicy="Background"
+            )
         else:
-            self._cluster.delete(f"/api/v1{space}/pods", labelSelector=selector, gracePeriodSeconds=_GRACE_S)
+            self._cluster.delete(f"/api/v1{namespace_path}/pods", labelSelector=selector, gracePeriodSeconds=_GRACE_S)
         for priority in self._priorities:
             name = priority_class(priority, self._options)["metadata"]["name"]
             self._cluster.delete(f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}")
         if self._owns_namespace:
-            self._cluster.delete(f"/api/v1{space}")
+            self._cluster.delete(f"/api/v1{namespace_path}")
         if not wait_until(self._is_clean, _DELETION_TIMEOUT_S, 0.3):
             raise RunFailed(
                 f"the cluster has not removed everything after {_DELETION_TIMEOUT_S:.0f} s; {self.manual_cleanup}"
@@ -85,11 +87,16 @@ class RunEnvironment:
         """The kubectl command that deletes remaining objects."""
         if self._owns_namespace:
             return f"remove it with: kubectl delete namespace {self.namespace}"
-        kinds = "jobs,pods" if self._options.dialect is None else f"podgroups.{self._options.dialect.group},pods"
+        kinds = (
+            "jobs,pods"
+            if self._options.pod_group_api is None
+            else f"podgroups.{self._options.pod_group_api.group},pods"
+        )
         return f"remove it with: kubectl delete {kinds} -n {self.namespace} -l {LABEL_RUN}={self._options.run}"
 
     def _is_clean(self) -> bool:
         if self._owns_namespace:
             return not self._cluster.exists(f"/api/v1/namespaces/{self.namespace}")
         selector = f"{LABEL_RUN}={self._options.run}"
-        return not self._cluster.get(f"/api/v1/namespaces/{self.namespace}/pods", labelSelector=selector)["items"]
+        pods = self._cluster.get(f"/api/v1/namespaces/{self.namespace}/pods", labelSelector=selector)
+        return not pods.get("items")

@@ -1,4 +1,4 @@
-"""Track the jobs of an emulated run by watch events. This module uses neither the network nor the clock."""
+"""Track the jobs of an emulated run by watch events, without network or clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FAILED_PLACEMENT = "FailedScheduling"
 
 @dataclass(slots=True)
 class EmulatedPod:
-    """One pod. Times are None until they are observed."""
+    """One pod. A time is None until the event is observed."""
 
     name: str
     planned: PlannedJob
@@ -31,51 +31,51 @@ class EmulatedPod:
     finished: Instant | None = None
     phase: str = "Pending"
     reason: str = ""
-    #: As the kubelet tells it, for a pod that was never seen running.
+    #: The kubelet's startedAt, for a pod that was never observed running.
     started_at: str = ""
-    is_gone: bool = False
+    is_deleted: bool = False
     is_disrupted: bool = False
     #: When each Event of `STEPS` arrived, by column.
     steps: dict[str, Instant] = field(default_factory=dict)
-    #: How often each Event of a failed placement has happened, by its name.
+    #: The count of each FailedScheduling Event, by the name of the Event.
     failed_placements: dict[str, int] = field(default_factory=dict)
 
     @property
     def was_lost(self) -> bool:
-        """Whether it went before its work was done, to make room or because somebody deleted it."""
-        return self.finished is not None and self.phase != "Succeeded" and (self.is_disrupted or self.is_gone)
+        """Whether it was preempted, evicted or deleted before its work was complete."""
+        return self.finished is not None and self.phase != "Succeeded" and (self.is_disrupted or self.is_deleted)
 
     def step_time(self, column: str) -> Instant | None:
-        """Return when it came to a step of `STEPS`, by Event; it is scheduled, too, when it is seen bound."""
-        seen = [self.steps.get(column), self.bound if column == "scheduled" else None]
-        return min((time for time in seen if time is not None), default=None)
+        """Return when it reached a step of `STEPS`: by Event or, for "scheduled", by binding if that is earlier."""
+        times = [self.steps.get(column), self.bound if column == "scheduled" else None]
+        return min((time for time in times if time is not None), default=None)
 
     @property
     def failed_attempts(self) -> int:
-        """The number of failed scheduling attempts in Events."""
+        """The number of failed scheduling attempts reported in Events."""
         return sum(self.failed_placements.values())
 
 
 @dataclass(slots=True)
 class EmulatedJob:
-    """One job, and the pods it has had."""
+    """One job with all its pods, including replaced ones."""
 
     planned: PlannedJob
     submitted: Instant | None = None
-    #: Why the cluster rejected it.
+    #: Why the cluster rejected it; "" if it did not.
     rejection: str = ""
     pods: dict[str, EmulatedPod] = field(default_factory=dict)
     has_ended: bool = False
 
-    def final_pods(self) -> list[EmulatedPod]:
-        """Return the pods that count: not those that were lost and replaced."""
-        kept = [pod for pod in self.pods.values() if not pod.was_lost]
-        return kept or list(self.pods.values())[-self.planned.job.size :]
+    def counted_pods(self) -> list[EmulatedPod]:
+        """Return the pods that determine the outcome, without those that were lost and replaced."""
+        remaining = [pod for pod in self.pods.values() if not pod.was_lost]
+        return remaining or list(self.pods.values())[-self.planned.job.size :]
 
     @property
     def state(self) -> FinalState:
-        """How it ended."""
-        pods = self.final_pods()
+        """The final state of the job."""
+        pods = self.counted_pods()
         if self.rejection:
             return FinalState.REJECTED
         if any(pod.was_lost for pod in pods):
@@ -86,18 +86,18 @@ class EmulatedJob:
 
 
 class JobTracker:
-    """All jobs of a run. `hear` is the only door."""
+    """Tracks all jobs of a run."""
 
-    def __init__(self, tasks: Sequence[PlannedJob], kind: JobKind) -> None:
+    def __init__(self, planned_jobs: Sequence[PlannedJob], kind: JobKind) -> None:
         self._kind = kind
-        #: What happened, as it became known: two watches are never quite together.
+        #: Journal entries in order of arrival; those of two watches may be out of order.
         self._journal_entries: list[tuple[Instant, str, dict[str, Field]]] = []
-        #: By number.
-        self.jobs = [EmulatedJob(task) for task in tasks]
+        #: The jobs, by number.
+        self.jobs = [EmulatedJob(planned) for planned in planned_jobs]
         self._pods: dict[str, EmulatedPod] = {}
-        #: Events that came before their pod.
+        #: Events that arrived before the first update of their pod, by the name of the pod.
         self._early_events: dict[str, list[PodEvent]] = {}
-        #: The jobs that have ended, in that order.
+        #: The jobs that have ended, in order of their ends.
         self.ended_jobs: list[EmulatedJob] = []
 
     @property
@@ -116,37 +116,37 @@ class JobTracker:
         if not self.jobs or len(self.rejected_jobs) < len(self.jobs):
             return None
         first = self.jobs[0]
-        return RunFailed(f"no job could be submitted, such as {first.planned.job.key}: {first.rejection}")
+        return RunFailed(f"no job could be submitted, for example {first.planned.job.key}: {first.rejection}")
 
     def write_journal(self, journal: Journal) -> None:
-        """Write what happened, in the order of time."""
+        """Write the journal entries in order of time."""
         for at, event, fields in sorted(self._journal_entries, key=lambda entry: entry[0]):
             journal.append(at, event, **fields)
 
-    def _note(self, at: Instant, event: str, **fields: Field) -> None:
+    def _record(self, at: Instant, event: str, **fields: Field) -> None:
         self._journal_entries.append((at, event, fields))
 
     def record_submission(self, number: int, at: Instant) -> None:
-        """Note that the request for a job was sent."""
+        """Record that the request to create a job was sent."""
         self.jobs[number].submitted = at
-        self._note(at, "submit", job=self.jobs[number].planned.job.key)
+        self._record(at, "submit", job=self.jobs[number].planned.job.key)
 
-    def record_rejection(self, number: int, why: str, at: Instant) -> None:
+    def record_rejection(self, number: int, reason: str, at: Instant) -> None:
         """Record that the cluster rejected a job."""
         job = self.jobs[number]
-        job.rejection = why
-        self._note(at, "reject", job=job.planned.job.key, reason=why)
+        job.rejection = reason
+        self._record(at, "reject", job=job.planned.job.key, reason=reason)
         self._mark_ended(job)
 
-    def handle(self, sighting: PodUpdate | PodEvent) -> bool:
+    def handle(self, event: PodUpdate | PodEvent) -> bool:
         """Handle a watch event, and return whether a job made progress."""
-        if isinstance(sighting, PodUpdate):
-            return self._handle_pod(sighting)
-        pod = self._pods.get(sighting.pod)
+        if isinstance(event, PodUpdate):
+            return self._handle_pod(event)
+        pod = self._pods.get(event.pod)
         if pod is None:
-            self._early_events.setdefault(sighting.pod, []).append(sighting)
+            self._early_events.setdefault(event.pod, []).append(event)
             return False
-        return self._handle_event(pod, sighting)
+        return self._handle_event(pod, event)
 
     def _handle_event(self, pod: EmulatedPod, event: PodEvent) -> bool:
         if event.reason == _FAILED_PLACEMENT:
@@ -163,53 +163,53 @@ class JobTracker:
         return True
 
     def _record_start(self, pod: EmulatedPod, at: Instant) -> None:
-        """Note that a pod runs: by its Event or by its status, whichever is seen first."""
+        """Record the start of a pod, by its Event or its status, whichever arrives first."""
         if pod.started is None:
             pod.started = at
-            self._note(at, "start", job=pod.planned.job.key, pod=pod.name)
+            self._record(at, "start", job=pod.planned.job.key, pod=pod.name)
 
-    def _handle_pod(self, seen: PodUpdate) -> bool:
-        if seen.number >= len(self.jobs):
+    def _handle_pod(self, update: PodUpdate) -> bool:
+        if update.number >= len(self.jobs):
             return False
-        job = self.jobs[seen.number]
-        pod = job.pods.get(seen.name)
+        job = self.jobs[update.number]
+        pod = job.pods.get(update.name)
         if pod is None:
-            pod = job.pods[seen.name] = self._pods[seen.name] = EmulatedPod(seen.name, job.planned, seen.at)
-            for event in self._early_events.pop(seen.name, ()):
+            pod = job.pods[update.name] = self._pods[update.name] = EmulatedPod(update.name, job.planned, update.at)
+            for event in self._early_events.pop(update.name, ()):
                 self._handle_event(pod, event)
         if pod.finished is not None:
-            pod.is_gone = pod.is_gone or seen.is_gone
+            pod.is_deleted = pod.is_deleted or update.is_deleted
             return False
-        return self._update_pod(job, pod, seen)
+        return self._update_pod(job, pod, update)
 
-    def _update_pod(self, job: EmulatedJob, pod: EmulatedPod, seen: PodUpdate) -> bool:
-        """Update the progress of a pod that exists."""
-        at, key = seen.at, job.planned.job.key
+    def _update_pod(self, job: EmulatedJob, pod: EmulatedPod, update: PodUpdate) -> bool:
+        """Apply an update to a pod that has not finished."""
+        at, key = update.at, job.planned.job.key
         before = (pod.bound, pod.started, pod.finished, pod.first_seen == at)
-        pod.phase = seen.phase
-        pod.reason = seen.reason or pod.reason
-        pod.is_disrupted = pod.is_disrupted or seen.is_disrupted
-        pod.started_at = seen.started_at or pod.started_at
-        if seen.node and pod.bound is None:
-            # Its Events may have come first.
-            pod.node, pod.bound = seen.node, min([at, *pod.steps.values()])
-            self._note(pod.bound, "bind", job=key, pod=pod.name, node=pod.node)
-        if seen.has_started and not seen.has_finished:
+        pod.phase = update.phase
+        pod.reason = update.reason or pod.reason
+        pod.is_disrupted = pod.is_disrupted or update.is_disrupted
+        pod.started_at = update.started_at or pod.started_at
+        if update.node and pod.bound is None:
+            # Events may arrive before the update with nodeName.
+            pod.node, pod.bound = update.node, min([at, *pod.steps.values()])
+            self._record(pod.bound, "bind", job=key, pod=pod.name, node=pod.node)
+        if update.has_started and not update.has_finished:
             self._record_start(pod, at)
-        if seen.has_finished:
-            pod.finished, pod.is_gone = at, seen.is_gone
-            self._note(at, "finish", job=key, pod=pod.name, phase=pod.phase)
+        if update.has_finished:
+            pod.finished, pod.is_deleted = at, update.is_deleted
+            self._record(at, "finish", job=key, pod=pod.name, phase=pod.phase)
             self._end_if_complete(job)
         return before != (pod.bound, pod.started, pod.finished, False)
 
     def _end_if_complete(self, job: EmulatedJob) -> None:
-        over = [pod for pod in job.pods.values() if pod.finished is not None]
+        finished = [pod for pod in job.pods.values() if pod.finished is not None]
         if self._kind.uses_job_controller:
-            # The controller replaces a pod that was lost, and gives the job up when one failed.
-            over = [pod for pod in over if not pod.was_lost]
-            if any(pod.phase == "Failed" for pod in over):
+            # The Job controller replaces a lost pod; a failed pod ends the job (podFailurePolicy, backoffLimit 0).
+            finished = [pod for pod in finished if not pod.was_lost]
+            if any(pod.phase == "Failed" for pod in finished):
                 self._mark_ended(job)
-        if len(over) >= job.planned.job.size:
+        if len(finished) >= job.planned.job.size:
             self._mark_ended(job)
 
     def _mark_ended(self, job: EmulatedJob) -> None:

@@ -1,4 +1,4 @@
-"""Write the output files of an emulated run, which are those of a simulated one."""
+"""Write the output files of an emulated run, in the format of a simulated run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from batkube.platforms.model import Machine
 from batkube.version import __version__
 from batkube.workloads.model import Job, Requests
 
-#: The columns that recorded runs of real clusters have in addition, as those of 2020 do.
+#: Extra columns of jobs.csv: the steps of a pod's start.
 STEP_COLUMNS = ("scheduled", "pulling", "pulled", "created")
 
 
@@ -44,10 +44,10 @@ class RunContext:
 
     emulation: Emulation
     nodes: ClusterNodes
-    #: Where the API server is, and its version.
+    #: The URL of the API server, and its version.
     server: str
     version: str
-    #: The label value of everything that was created.
+    #: The value of the run's label.
     run: str
     namespace: str
     command: Sequence[str]
@@ -57,29 +57,28 @@ class RunContext:
 class OutputWriter:
     """Writes the output files from the tracked jobs."""
 
-    def __init__(self, story: JobTracker, around: RunContext, notes: FidelityNotes) -> None:
-        self._tracker = story
-        self._context = around
+    def __init__(self, tracker: JobTracker, context: RunContext, notes: FidelityNotes) -> None:
+        self._tracker = tracker
+        self._context = context
         self._notes = notes
-        self._emulated_jobs = {story.planned.job.key: story for story in story.jobs}
-        self._number_of = {name: number for number, name in enumerate(around.nodes.names)}
-        # A node that was not there at the beginning comes after those that were.
-        for job in story.jobs:
+        self._emulated_jobs = {job.planned.job.key: job for job in tracker.jobs}
+        self._number_of = {name: number for number, name in enumerate(context.nodes.names)}
+        # Nodes that were added during the run follow.
+        for job in tracker.jobs:
             for pod in job.pods.values():
                 if pod.node:
                     self._number_of.setdefault(pod.node, len(self._number_of))
         self._machines = [
             Machine(
-                number, name, around.nodes.allocatable[number] if number < len(around.nodes.allocatable) else {CPU: 0}
+                number, name, context.nodes.allocatable[number] if number < len(context.nodes.allocatable) else {CPU: 0}
             )
             for name, number in self._number_of.items()
         ]
-
-        #: When each pod began to run.
-        self._starts = {pod.name: self._start_of(pod) for job in story.jobs for pod in job.pods.values()}
+        #: The start of each pod.
+        self._starts = {pod.name: self._start_of(pod) for job in tracker.jobs for pod in job.pods.values()}
 
     def write(self, folder: OutputFolder, failure: RunFailed | None) -> list[Outcome]:
-        """Write every file, and return how the jobs ended."""
+        """Write all files, and return the outcomes of the jobs."""
         if failure is not None:
             folder.protect_completed_run()
         outcomes = [self._outcome(job) for job in self._tracker.jobs if job.has_ended]
@@ -109,12 +108,11 @@ class OutputWriter:
         folder.seal(self._manifest(digest, failure))
         return outcomes
 
-    def _outcome(self, story: EmulatedJob) -> Outcome:
-        """Return how a job ended; it was submitted when its request was sent, and asked for what its pods did."""
-        task = story.planned
-        submit = task.job.submit if story.submitted is None else story.submitted
-        job = msgspec.structs.replace(task.job, submit=submit, requests=task.requests)
-        pods = story.final_pods()
+    def _outcome(self, job: EmulatedJob) -> Outcome:
+        """Return the outcome of a job, with the time of its request as submission and the requests of its pods."""
+        planned = job.planned
+        submit = planned.job.submit if job.submitted is None else job.submitted
+        pods = job.counted_pods()
         starts = [self._starts[pod.name] for pod in pods]
         bound = [pod.bound for pod in pods if pod.bound is not None]
         ends = [pod.finished for pod in pods if pod.finished is not None]
@@ -124,17 +122,17 @@ class OutputWriter:
         for pod in pods:
             machines |= 1 << self._number_of[pod.node] if pod.node else 0
         return Outcome(
-            job=job,
-            state=story.state,
+            job=msgspec.structs.replace(planned.job, submit=submit, requests=planned.requests),
+            state=job.state,
             scheduled=max(bound, default=None),
             started=max(started) if has_run else None,
             finished=max(ends) if has_run else None,
             machines=machines,
-            past=ONE_ATTEMPT._replace(evictions=sum(pod.was_lost for pod in story.pods.values())),
+            past=ONE_ATTEMPT._replace(evictions=sum(pod.was_lost for pod in job.pods.values())),
         )
 
     def _start_of(self, pod: EmulatedPod) -> Instant | None:
-        """Return when a pod began to run; one that was over before anybody saw it run began when it was bound."""
+        """Return the start of a pod, or its binding if it ended before it was observed running."""
         if pod.started is None and pod.phase in ("Succeeded", "Failed") and pod.started_at and pod.bound is not None:
             note = FidelityNote(
                 "start", "pods ended before they were observed running; they count as started when bound"
@@ -144,13 +142,13 @@ class OutputWriter:
         return pod.started
 
     def _steps(self, job: Job) -> Sequence[str]:
-        """Return when the job's last pod reached each step; blank when nobody saw it."""
-        story = self._emulated_jobs[job.key]
+        """Return when the last pod of a job reached each step; blank if that was not observed for all pods."""
+        emulated_job = self._emulated_jobs[job.key]
         cells = []
         for column in STEP_COLUMNS:
-            times = [pod.step_time(column) for pod in story.final_pods()]
-            known = [time for time in times if time is not None]
-            cells.append(format_seconds(max(known)) if known and len(known) == len(times) else "")
+            times = [pod.step_time(column) for pod in emulated_job.counted_pods()]
+            reached = [time for time in times if time is not None]
+            cells.append(format_seconds(max(reached)) if reached and len(reached) == len(times) else "")
         return cells
 
     def _write_pods(self, file: TextIO) -> None:
@@ -179,7 +177,7 @@ class OutputWriter:
         writer.record_states(0, START)
         counts: dict[str, int] = {}
         busy = 0
-        for at, change, node, _ in self._stays():
+        for at, change, node, _ in self._occupancy_changes():
             before = counts.get(node, 0)
             counts[node] = before + change
             busy += (before == 0 and change > 0) - (counts[node] == 0)
@@ -187,56 +185,56 @@ class OutputWriter:
         writer.flush()
         return writer
 
-    def _stays(self) -> list[tuple[Instant, int, str, Requests]]:
-        """Return when pods came to nodes (1) and left them (-1), which nodes, and what they held there."""
-        stays = []
+    def _occupancy_changes(self) -> list[tuple[Instant, int, str, Requests]]:
+        """Return each binding (+1) and end (-1) of a pod in order of time, with its node and requests."""
+        changes = []
         for job in self._tracker.jobs:
             for pod in job.pods.values():
                 if pod.bound is not None:
-                    stays.append((pod.bound, 1, pod.node, job.planned.requests))
+                    changes.append((pod.bound, 1, pod.node, job.planned.requests))
                     if pod.finished is not None:
-                        stays.append((pod.finished, -1, pod.node, job.planned.requests))
-        return sorted(stays)
+                        changes.append((pod.finished, -1, pod.node, job.planned.requests))
+        return sorted(changes)
 
     def _usage(self) -> ResourceUsage:
-        """Return what the nodes offer and pods hold. Ends are seen late, so nodes may seem to hold too much."""
+        """Return the resource usage. Nodes may seem overcommitted, because ends of pods are observed late."""
         usage = ResourceUsage()
         for machine in self._machines:
             usage.offer(machine.capacity)
         usage.is_overcommitted = True
         usage.record(START)
-        for at, change, _, requests in self._stays():
+        for at, change, _, requests in self._occupancy_changes():
             usage.hold(requests, change)
             usage.record(at)
         return usage
 
     def _note_gangs(self) -> None:
-        gangs = [story for story in self._tracker.jobs if story.planned.job.size > 1]
+        gangs = [job for job in self._tracker.jobs if job.planned.job.size > 1]
         if gangs:
-            note = FidelityNote("jobs", "the pods of a job of several did not wait for each other before they began")
+            note = FidelityNote("jobs", "the pods of a multi-pod job did not wait for each other before they started")
             self._notes.add(note, example=f"job {gangs[0].planned.job.key}", count=len(gangs))
 
     def _note_rejections(self) -> None:
-        refusals = self._tracker.rejected_jobs
-        if refusals:
+        rejected = self._tracker.rejected_jobs
+        if rejected:
             note = FidelityNote("submission", "jobs were rejected by the cluster")
-            first = refusals[0]
-            self._notes.add(note, example=f"job {first.planned.job.key}: {first.rejection}", count=len(refusals))
+            first = rejected[0]
+            self._notes.add(note, example=f"job {first.planned.job.key}: {first.rejection}", count=len(rejected))
 
     def _manifest(self, digest: str, failure: RunFailed | None) -> dict[str, object]:
-        around = self._context
-        files = [*around.emulation.workloads, Path(around.emulation.platform or "")]
+        context = self._context
+        files = [*context.emulation.workloads, Path(context.emulation.platform or "")]
         return {
             "batkube": __version__,
-            "command": list(around.command),
-            "emulation": around.emulation.describe(),
-            "scheduler": f"{around.emulation.scheduler_name} of a real cluster",
+            "command": list(context.command),
+            "emulation": context.emulation.describe(),
+            "scheduler": f"{context.emulation.scheduler_name} of a real cluster",
             "cluster": {
-                "server": around.server,
-                "version": around.version,
-                "clock_speed": around.nodes.speed,
-                "namespace": around.namespace,
-                "run": around.run,
+                "server": context.server,
+                "version": context.version,
+                "clock_speed": context.nodes.speed,
+                "namespace": context.namespace,
+                "run": context.run,
             },
             "resources": "requests",
             "seed": None,
@@ -253,8 +251,8 @@ class OutputWriter:
             "digest": digest,
             "programs": [],
             "real": {
-                "run_s": round(around.stopwatch.real_s, 3),
-                "cpu_s": round(around.stopwatch.cpu_s, 3),
+                "run_s": round(context.stopwatch.real_s, 3),
+                "cpu_s": round(context.stopwatch.cpu_s, 3),
                 "peak_memory_bytes": peak_memory_bytes(),
                 "python": sys.version.split()[0],
                 "cores": os.cpu_count(),

@@ -17,47 +17,46 @@ from batkube.workloads.model import Requests
 
 DEFAULT_IMAGE = "busybox"
 _RESOURCE_NAME = re.compile(r"[a-z]([-a-z0-9./]*[a-z0-9])?")
-_REMEDY = "write RESOURCE=QUANTITY, RESOURCE=xFACTOR, RESOURCE=OTHER-NAME or, to leave it out, RESOURCE="
+_REMEDY = "write RESOURCE=QUANTITY, RESOURCE=xFACTOR, RESOURCE=OTHER-NAME or, for no request, RESOURCE="
 
 
 class JobKind(enum.StrEnum):
-    """The kind of objects that a job becomes."""
+    """The kind of objects that a job is submitted as."""
 
     POD = "pod"  # bare pods, as in a simulation
-    JOB = "job"  # a batch/v1 Job, whose controller makes the pods
-    POD_GROUP = "pod-group"  # bare pods and a PodGroup, in the words of the scheduler that the cluster has
-    KUEUE_JOB = "kueue-job"  # a batch/v1 Job that waits in a queue of Kueue's
+    JOB = "job"  # a batch/v1 Job, whose controller creates the pods
+    POD_GROUP = "pod-group"  # bare pods and a PodGroup of the API that the cluster's scheduler uses
+    KUEUE_JOB = "kueue-job"  # a batch/v1 Job in a Kueue queue
 
     @property
     def uses_job_controller(self) -> bool:
-        """Whether a Job controller makes the pods, and makes new ones for those that are lost."""
+        """Whether a Job controller creates the pods, and replaces lost ones."""
         return self in (JobKind.JOB, JobKind.KUEUE_JOB)
 
 
 @dataclass(frozen=True, slots=True)
 class RequestMapping:
-    """What pods ask for instead of one resource that the workload names."""
+    """Replaces the request for one resource of the workload."""
 
     resource: str
-    #: Ask for this much, whatever the workload says; None for the workload's own amount.
+    #: The amount to request; None for the workload's amount times the factor.
     amount: int | None = None
     factor: Decimal = Decimal(1)
-    #: Ask for it under this name; "" to leave it out.
+    #: The resource to request instead; "" for none.
     name: str = ""
 
     def apply(self, requests: dict[str, int]) -> None:
-        """Change what one pod asks for."""
+        """Change the requests of one pod."""
         request = requests.pop(self.resource, None)
-        wanted = self.amount if self.amount is not None else None if request is None else self._scaled(request)
-        if self.name and wanted is not None:
-            requests[self.name] = wanted
-
-    def _scaled(self, request: int) -> int:
-        return math.ceil(request * self.factor)
+        amount = self.amount
+        if amount is None and request is not None:
+            amount = math.ceil(request * self.factor)
+        if self.name and amount is not None:
+            requests[self.name] = amount
 
 
 def parse_request_mapping(text: str) -> RequestMapping:
-    """Return what one `--requests` means: `cpu=500m`, `cpu=x0.9`, `gpu=nvidia.com/gpu` or `memory=`."""
+    """Parse one `--requests`: `cpu=500m`, `cpu=x0.9`, `gpu=nvidia.com/gpu` or `memory=`."""
     resource, equals, value = text.partition("=")
     if not equals or not _RESOURCE_NAME.fullmatch(resource):
         raise InputError(f"--requests {text}", problem="names no resource", remedy=_REMEDY)
@@ -85,7 +84,7 @@ def apply_mappings(requests: Requests, mappings: Sequence[RequestMapping]) -> Re
     amounts = dict(requests)
     for mapping in mappings:
         mapping.apply(amounts)
-    return tuple(sorted((name, wanted) for name, wanted in amounts.items() if wanted))
+    return tuple(sorted((name, amount) for name, amount in amounts.items() if amount))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,26 +95,26 @@ class Emulation:
     workloads: tuple[Path, ...]
     #: The context of the kubeconfig; None for its current one.
     context: str | None = None
-    #: Gives the nodes their numbers and, for jobs that compute, their speed.
+    #: Determines the order of the nodes and, for computing profiles, their speed.
     platform: str | None = None
     #: The workload's seconds per real second.
     speed: float = 1.0
     image: str = DEFAULT_IMAGE
-    #: None for one of its own, made and removed.
+    #: None to create a namespace and delete it at the end.
     namespace: str | None = None
     kind: JobKind = JobKind.POD
-    #: Group and version of the PodGroups, if the cluster has those of several schedulers.
+    #: Group and version of the PodGroup API, if the cluster serves several.
     pod_group: str | None = None
     mappings: tuple[RequestMapping, ...] = ()
-    #: The `--requests` as given, for the manifest.
+    #: The text of `--requests`, for the manifest.
     requests: tuple[str, ...] = ()
-    #: For the jobs that name no scheduler.
+    #: The scheduler of jobs that do not name one.
     scheduler_name: str = "default-scheduler"
     #: Real time without any change after which the run is stopped.
     patience: Duration = field(default_factory=lambda: seconds(600))
 
     def describe(self) -> dict[str, object]:
-        """Return it as the manifest holds it."""
+        """Return the settings in the format of the manifest."""
         return {
             "workload": [str(path) for path in self.workloads],
             "kubeconfig": str(self.kubeconfig),

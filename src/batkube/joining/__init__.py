@@ -1,1 +1,1 @@
-"""Run our schedulers on a live cluster: they decide on a mirror of its nodes and pods, and write to the cluster."""
+"""Run Batkube's schedulers against a remote cluster: they decide on a mirror of it, and write over HTTP."""

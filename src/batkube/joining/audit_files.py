@@ -1,4 +1,4 @@
-"""The output files of an auditor: one for differences, and one for the cache of the scheduler."""
+"""The output files of an audit: the differences, and the scheduler's cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from batkube.kubeflux.scheduler_cache import NodeAccount, cache_file
 
 
 class AuditFiles:
-    """The files of one auditor. Existing ones are overwritten."""
+    """The output files of one audit. Existing files are overwritten."""
 
     def __init__(self, path: Path) -> None:
         """Open the file of differences. Raises InputError."""
@@ -22,20 +22,20 @@ class AuditFiles:
             self._file = path.open("wb")
         except OSError as error:
             raise InputError(path, problem=f"cannot be written: {error.strerror}", remedy="check --audit") from error
-        self._picture = cache_file(path)
+        self._cache_path = cache_file(path)
 
     def __enter__(self) -> AuditFiles:
-        """Return the files themselves."""
+        """Return self."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close them."""
+        """Close the files."""
         self._file.close()
 
     def write_differences(self, lines: list[dict[str, object]]) -> None:
-        """Append a line of JSON for each difference that is new or over."""
+        """Append a JSON line for each new or resolved difference."""
         for line in lines:
             self._file.write(msgspec.json.encode(line) + b"\n")
         if lines:
@@ -43,5 +43,5 @@ class AuditFiles:
 
     def write_cache(self, accounts: Mapping[str, NodeAccount]) -> None:
         """Replace the cache file."""
-        with replace_on_success(self._picture) as partial:
+        with replace_on_success(self._cache_path) as partial:
             partial.write_bytes(msgspec.json.encode(accounts))

@@ -12,20 +12,20 @@ from batkube.kernel.instants import Instant
 
 
 class RemoteClient:
-    """Writes to a cluster over HTTP: pods, their sub-resources, and events."""
+    """Writes pods, their subresources and Events over HTTP."""
 
-    def __init__(self, access: ClusterConnection) -> None:
-        self._cluster = access
+    def __init__(self, cluster: ClusterConnection) -> None:
+        self._cluster = cluster
 
     def create(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
-        """Create an event, or post an object to a sub-resource of the pod it names."""
+        """Create an Event, or post an object to a subresource of the pod that it names."""
         path = _collection(storage, obj["metadata"].get("namespace", "default"))
         if subresource:
             path = f"{path}/{obj['metadata']['name']}/{subresource}"
         return self._send("POST", path, obj)
 
     def update(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
-        """Update an object or its status, unless it has changed since it was read (resourceVersion)."""
+        """Update an object or a subresource; the server rejects an outdated resourceVersion (409)."""
         key = key_of(obj)
         path = f"{_collection(storage, namespace_of(key))}/{name_of(key)}"
         return self._send("PUT", f"{path}/{subresource}" if subresource else path, obj)
@@ -40,25 +40,25 @@ class RemoteClient:
         grace_s: int | None = None,
         uid: str | None = None,
     ) -> None:
-        """Delete a pod, within its grace period unless another is given."""
+        """Delete a pod; its own grace period applies if `grace_s` is None."""
         path = f"{_collection(storage, namespace_of(key))}/{name_of(key)}"
         query = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
         try:
             self._cluster.delete(path, **query)
-        except ApiStatusError as refusal:
-            raise ApiError(refusal.code, refusal.reason, str(refusal)) from refusal
+        except ApiStatusError as error:
+            raise ApiError(error.code, error.reason, str(error)) from error
         except ClusterUnreachable as error:
             raise ApiError(503, "ServiceUnavailable", str(error)) from error
 
     def _send(self, method: str, path: str, obj: KubeObject) -> KubeObject:
         try:
             return self._cluster.create(path, obj) if method == "POST" else self._cluster.replace(path, obj)
-        except ApiStatusError as refusal:
-            raise ApiError(refusal.code, refusal.reason, str(refusal)) from refusal
+        except ApiStatusError as error:
+            raise ApiError(error.code, error.reason, str(error)) from error
         except ClusterUnreachable as error:
             raise ApiError(503, "ServiceUnavailable", str(error)) from error
 
 
 def _collection(storage: str, namespace: str) -> str:
-    assert storage in (POD, EVENT), f"{storage} are not written here"
+    assert storage in (POD, EVENT), f"{storage} cannot be written to a remote cluster"
     return f"/api/v1/namespaces/{namespace}/{storage}"

@@ -1,9 +1,9 @@
-"""A scheduler that has joined a cluster: it hears by watches, decides on its mirror, and writes over HTTP.
+"""Run a scheduler against a remote cluster: it watches a mirror of the cluster, and writes over HTTP.
 
-A thread for each collection lists and watches; the main one takes their news, brings the mirror up to date, and keeps
-what is due on the agenda. News gathers for a moment before it is looked at. On the clock of a run such a moment passes
-only when everybody is idle, so that all that happened at one instant is there, in whatever order threads were run:
-nodes are taken before pods, and results repeat.
+A thread per collection lists and watches it. The main thread applies the updates to the mirror and runs due
+appointments. It collects updates for a batch window before it applies them, nodes first. On the virtual clock of a run,
+time advances only when all threads are idle, so a batch holds all updates of one instant, whatever the order of
+threads, and results repeat.
 """
 
 from __future__ import annotations
@@ -12,16 +12,13 @@ import queue
 import threading
 from collections.abc import Callable
 
-import msgspec
-
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.world import World
 from batkube.emulation.client.connection import ClusterConnection
 from batkube.emulation.client.polling import pause
-from batkube.emulation.client.reflector import Reflector
-from batkube.emulation.client.watch_events import WatchEvent
-from batkube.joining.mirror import ClusterMirror, CollectionUpdate
+from batkube.emulation.client.reflector import CollectionUpdate, Reflector
+from batkube.joining.mirror import ClusterMirror
 from batkube.joining.remote_client import RemoteClient
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant
@@ -31,86 +28,71 @@ from batkube.timing.loop import Loop
 
 #: The time for which watch events are batched.
 _BATCH_WINDOW_S = 0.001
-_UPDATE_ORDER = {NODE: 0, POD: 1}
-_KINDS = {NODE: "Node", POD: "Pod"}
-_decode = msgspec.json.decode
+#: The order in which the updates of a batch are applied.
+_STORAGE_ORDER = (NODE, POD)
 
+_Message = tuple[str, CollectionUpdate] | RunFailed
 SchedulerFactory = Callable[[World, RemoteClient, EventRecorder], object]
 
 
-class _ObjectList(msgspec.Struct):
-    items: list[dict[str, object]] = []
-
-
 class StandaloneScheduler:
-    """One scheduler, on one cluster."""
+    """Runs one scheduler against one cluster."""
 
-    def __init__(self, access: ClusterConnection, component: str, maker: SchedulerFactory, *, seed: int = 0) -> None:
-        """`maker` puts a scheduler on a world that is the cluster's mirror; `component` signs its events."""
-        self._cluster = access
-        self._updates: queue.Queue[CollectionUpdate | RunFailed] = queue.Queue()
+    def __init__(
+        self, cluster: ClusterConnection, component: str, create_scheduler: SchedulerFactory, *, seed: int = 0
+    ) -> None:
+        """Create a scheduler on a mirror of the cluster; `component` is the source of its Events."""
+        self._cluster = cluster
+        self._updates: queue.Queue[_Message] = queue.Queue()
         self._stop_event = threading.Event()
         self.world = World(streams=Streams(seed))
         self._loop = Loop(self.world)
         self._mirror = ClusterMirror(self.world.store)
-        client = RemoteClient(access)
-        maker(self.world, client, EventRecorder(self.world, client, component, as_series=True))
+        client = RemoteClient(cluster)
+        create_scheduler(self.world, client, EventRecorder(self.world, client, component, as_series=True))
 
     def run(self) -> None:
-        """Schedule until `stop`. Raises RunFailed if the cluster does not let it watch."""
-        for kind in (NODE, POD):
-            threading.Thread(target=self._reflector(kind).run, name=f"watch {kind}", daemon=True).start()
-        first = [self._updates.get() for _ in (NODE, POD)]
-        self._process_batch(first)
+        """Schedule until `stop`. Raises RunFailed if the cluster forbids the watches."""
+        for storage in _STORAGE_ORDER:
+            self._watch(storage)
+        self._process_batch([self._updates.get() for _ in _STORAGE_ORDER])
         while not self._stop_event.is_set():
             self._process_batch(self._next_batch())
 
     def stop(self) -> None:
         """Make `run` return after its current step; may be called from another thread."""
         self._stop_event.set()
-        self._updates.put(CollectionUpdate(POD, []))
+        self._updates.put((POD, CollectionUpdate([])))
 
-    def _next_batch(self) -> list[CollectionUpdate | RunFailed]:
-        """Return the next update, or None if an appointment is due before."""
+    def _next_batch(self) -> list[_Message]:
+        """Wait for updates, and return those of one batch window; none if an appointment is due before."""
         due = self.world.agenda.due
-        wait_s = None if due is None else max(due - wall_clock_instant(), 0) / NANOSECONDS_PER_SECOND
+        timeout_s = None if due is None else max(due - wall_clock_instant(), 0) / NANOSECONDS_PER_SECOND
         try:
-            gathered = [self._updates.get(timeout=wait_s)]
+            batch = [self._updates.get(timeout=timeout_s)]
         except queue.Empty:
             return []
         pause(_BATCH_WINDOW_S)
         while not self._updates.empty():
-            gathered.append(self._updates.get())
-        return gathered
+            batch.append(self._updates.get())
+        return batch
 
-    def _process_batch(self, gathered: list[CollectionUpdate | RunFailed]) -> None:
+    def _process_batch(self, batch: list[_Message]) -> None:
         now = wall_clock_instant()
-        # What is due before the news has been waiting longer.
-        news: list[CollectionUpdate] = []
-        for piece in gathered:
-            if isinstance(piece, RunFailed):
-                raise piece
-            news.append(piece)
-        for piece in sorted(news, key=lambda piece: _UPDATE_ORDER[piece.kind]):
-            self._mirror.apply(piece, now)
+        updates: list[tuple[str, CollectionUpdate]] = []
+        for message in batch:
+            if isinstance(message, RunFailed):
+                raise message
+            updates.append(message)
+        for storage, update in sorted(updates, key=lambda entry: _STORAGE_ORDER.index(entry[0])):
+            self._mirror.apply(storage, update, now)
         self._loop.run_until(Instant(max(now, self._loop.now)))
 
-    def _reflector(self, kind: str) -> Reflector:
-        def on_list(content: bytes) -> None:
-            # What stands in a list does not say what it is; what a watch tells does.
-            named = {"apiVersion": "v1", "kind": _KINDS[kind]}
-            items = [{**named, **item} for item in _decode(content, type=_ObjectList).items]
-            self._updates.put(CollectionUpdate(kind, items, is_list=True))
-
-        def on_change(line: WatchEvent) -> None:
-            self._updates.put(CollectionUpdate(kind, [_decode(line.object)], is_deletion=line.type == "DELETED"))
-
-        return Reflector(
+    def _watch(self, storage: str) -> None:
+        Reflector(
             self._cluster,
-            f"/api/v1/{kind}",
-            {},
-            on_list=on_list,
-            on_change=on_change,
-            on_loss=self._updates.put,
-            is_over=self._stop_event,
-        )
+            f"/api/v1/{storage}",
+            on_update=lambda update: self._updates.put((storage, update)),
+            on_failure=self._updates.put,
+            stop_event=self._stop_event,
+        ).start()

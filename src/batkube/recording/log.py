@@ -1,7 +1,7 @@
-"""The log of a recording: what was seen, a line of JSON each, written as soon as it is seen.
+"""The log of a recording: a JSON line per observation, written at once.
 
-Everything else is computed from it. So a recording that is cut short by anything has lost nothing, and one that goes on
-later appends to the same file.
+Workload and platform are computed from it, so an interrupted recording loses nothing, and a resumed one appends to the
+same file.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ LOG_FILE = "recording.jsonl"
 
 
 class RecordingSettings(msgspec.Struct, frozen=True, tag="settings"):
-    """What is recorded, and how; the first line."""
+    """The settings of a recording; the first line of the log."""
 
-    #: Where the server is.
+    #: The server's URL.
     cluster: str
-    #: The only namespace that is recorded; "" for all.
+    #: The namespace to which the recording is limited; "" for all.
     namespace: str
-    #: What names are hashed with; "" where they are written as they are.
+    #: The key that names are hashed with; "" for plain names.
     key: str
 
 
@@ -33,7 +33,7 @@ class SessionStart(msgspec.Struct, frozen=True, tag="begun"):
     """Recording started or resumed."""
 
     at: Instant
-    #: The cluster's seconds per real second, which is more than 1 on a simulated one.
+    #: The cluster's seconds per real second; more than 1 if it is simulated.
     speed: float = 1.0
 
 
@@ -48,26 +48,26 @@ class PodDescription(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     namespace: str
-    #: When the API server says it was created: whole seconds.
+    #: metadata.creationTimestamp, in whole seconds.
     created: str
     requests: Requests
     priority: int
     scheduler: str
     image: str
-    #: The uid of the Job that made it; "" if none did.
+    #: The uid of the Job that owns it; "" if none does.
     job: str
-    #: Whether it belongs to its node (a DaemonSet's, or a static pod) and not to the load.
+    #: Whether it belongs to its node (DaemonSet or static pod) and not to the workload.
     is_of_node: bool
-    #: The fields that say where it may go.
+    #: The names of its fields that constrain placement.
     placement: tuple[str, ...]
 
 
 class PodObservation(msgspec.Struct, frozen=True, kw_only=True, tag="pod"):
-    """A pod that came, changed or went."""
+    """A pod that was created, changed or deleted."""
 
     at: Instant
     uid: str
-    #: Whether it was come upon in a list: what is seen has happened some time before.
+    #: Whether it was observed in a list, so the change happened earlier, at an unknown time.
     is_listed: bool
     is_gone: bool = False
     node: str = ""
@@ -76,12 +76,12 @@ class PodObservation(msgspec.Struct, frozen=True, kw_only=True, tag="pod"):
     started_at: str = ""
     finished_at: str = ""
     exit_code: int = 0
-    #: At its first sighting only.
+    #: Only in the first observation.
     description: PodDescription | None = None
 
 
 class NodeObservation(msgspec.Struct, frozen=True, kw_only=True, tag="node"):
-    """A node that came, changed or went."""
+    """A node that was created, changed or deleted."""
 
     at: Instant
     name: str
@@ -93,12 +93,12 @@ class NodeObservation(msgspec.Struct, frozen=True, kw_only=True, tag="node"):
 
 
 class JobObservation(msgspec.Struct, frozen=True, tag="job"):
-    """A batch/v1 Job that came."""
+    """A batch/v1 Job that was created."""
 
     at: Instant
     uid: str
     name: str
-    #: How many pods it wants at once, and to succeed.
+    #: spec.parallelism and spec.completions, with defaults.
     parallelism: int
     completions: int
 
@@ -108,19 +108,19 @@ _decode = msgspec.json.Decoder(Line).decode
 
 
 class RecordingLog:
-    """The file, open for more lines."""
+    """A log that is open for appending."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
     def append(self, line: Line) -> None:
-        """Write a line, so that it is there whatever becomes of us."""
+        """Write a line and flush it, so that no crash of this process loses it."""
         self._file.write(msgspec.json.encode(line) + b"\n")
         self._file.flush()
 
 
 def read_log(path: Path) -> list[Line]:
-    """Return the lines of a log. A last one that was cut off in the middle is none. Raises InputError."""
+    """Return the lines of a log, without an incomplete last one. Raises InputError."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -129,14 +129,16 @@ def read_log(path: Path) -> list[Line]:
     for number, text in enumerate(content.split(b"\n")[:-1], 1):
         try:
             lines.append(_decode(text))
-        except msgspec.MsgspecError as error:
-            raise InputError(path, at=f"line {number}", problem=f"is no line of a recording: {error}") from None
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise InputError(path, at=f"line {number}", problem=f"is not a line of a recording: {error}") from None
     if not lines or not isinstance(lines[0], RecordingSettings):
         raise InputError(path, problem="is not a recording", remedy="choose another folder")
+    if len(lines) > 1 and not isinstance(lines[1], SessionStart):
+        raise InputError(path, at="line 2", problem="is not the beginning of a session", remedy="choose another folder")
     return lines
 
 
 def truncate_partial_line(path: Path) -> None:
-    """Remove what stands behind the last whole line."""
+    """Remove an incomplete last line."""
     with path.open("r+b") as file:
         file.truncate(file.read().rfind(b"\n") + 1)

@@ -1,8 +1,9 @@
-"""A recording, whole: a folder with a log, and the workload and platform that are made of it at the end."""
+"""Record a cluster into a folder: the log, and the workload and platform that are computed from it at the end."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from batkube.emulation.client.connection import ClusterConnection
+from batkube.emulation.client.connection import ClusterConnection, InvalidResponse
 from batkube.kernel.errors import InputError
 from batkube.kernel.files.replacement import write_atomically
-from batkube.kernel.instants import Duration
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration
 from batkube.kernel.quantities import format_amount
 from batkube.recording.descriptions import NameAnonymiser
 from batkube.recording.log import (
@@ -36,39 +37,47 @@ _WORKLOAD_NAME = "recorded"
 
 @dataclass(frozen=True, slots=True)
 class RecordingOptions:
-    """What is to be recorded."""
+    """The options of a recording."""
 
     kubeconfig: Path
     out: Path
     context: str | None = None
-    #: The only namespace to record; "" for all.
+    #: The namespace to record; "" for all.
     namespace: str = ""
-    #: How long, in real time; None until somebody interrupts it.
+    #: The real duration of the recording; None to record until interrupted.
     length: Duration | None = None
     is_resumed: bool = False
     with_hashed_names: bool = False
     with_gangs: bool = False
 
 
-def record(request: RecordingOptions, announce: Callable[[str], None]) -> Replay:
-    """Record a cluster and write what replays it; `announce` is told where the cluster is once it answers.
+def record(options: RecordingOptions, announce: Callable[[str], None]) -> Replay:
+    """Record a cluster, and write the workload and platform that replay it.
 
-    Raises InputError and RunFailed. What was seen is kept in any case.
+    `announce` receives the URL of the cluster when recording starts. Raises InputError and RunFailed; the log is kept
+    in any case.
     """
-    earlier = _existing_lines(request)
-    access = ClusterConnection(request.kubeconfig, request.context)
-    recorder = ClusterRecorder(access, request.namespace)
-    # Asked first: of a cluster that is not there, or that says no, nothing is written.
-    recorder.check_access()
-    settings = _settings_for(request, access.url, earlier)
-    with _open_log(request.out, settings, is_new=not earlier) as log:
-        announce(access.url)
-        recorder.record(log, earlier, NameAnonymiser(settings.key), request.length)
-    return write_replay(request.out, with_gangs=request.with_gangs)
+    earlier = _existing_lines(options)
+    # A silent server must not make the recording longer than requested.
+    request_s = math.inf if options.length is None else options.length / NANOSECONDS_PER_SECOND
+    cluster = ClusterConnection(options.kubeconfig, options.context, request_s=request_s)
+    recorder = ClusterRecorder(cluster, options.namespace)
+    try:
+        # Check first, so that nothing is written if the cluster is unreachable or forbids access.
+        recorder.check_access()
+        settings = _settings_for(options, cluster.url, earlier)
+        with _open_log(options.out, settings, is_new=not earlier) as log:
+            announce(cluster.url)
+            recorder.record(log, earlier, NameAnonymiser(settings.key), options.length)
+    except InvalidResponse as error:
+        raise InputError(
+            options.kubeconfig, problem=str(error), remedy="check that this is the kubeconfig of a Kubernetes cluster"
+        ) from error
+    return write_replay(options.out, with_gangs=options.with_gangs)
 
 
 def write_replay(folder: Path, *, with_gangs: bool = False) -> Replay:
-    """Write the workload and the platform of the recording in a folder, in the place of earlier ones."""
+    """Write the workload and the platform of the recording in a folder; overwrite existing ones."""
     replay = replay_of(read_log(folder / LOG_FILE), _WORKLOAD_NAME, gangs=with_gangs)
     workload = Workload(_WORKLOAD_NAME, str(folder / LOG_FILE), replay.jobs, len(replay.nodes), tuple(replay.notes))
     losses = write_workload(workload, folder / WORKLOAD_FILE, force=True)
@@ -77,40 +86,44 @@ def write_replay(folder: Path, *, with_gangs: bool = False) -> Replay:
     return replay._replace(notes=[*replay.notes, *losses])
 
 
-def _existing_lines(request: RecordingOptions) -> list[Line]:
-    """Return what the log holds already; nothing of a new one. Raises InputError."""
-    if not request.is_resumed:
-        if request.out.exists():
+def _existing_lines(options: RecordingOptions) -> list[Line]:
+    """Return the lines of a log that is resumed; none for a new one. Raises InputError."""
+    if not options.is_resumed:
+        if options.out.exists():
             raise InputError(
-                request.out, problem="exists already", remedy="go on with it (--resume), or choose another name"
+                options.out, problem="exists already", remedy="resume the recording (--resume), or choose another name"
             )
         return []
-    if not (request.out / LOG_FILE).is_file():
-        raise InputError(request.out, problem="there is no recording to go on with", remedy="leave out --resume")
-    truncate_partial_line(request.out / LOG_FILE)
-    return read_log(request.out / LOG_FILE)
+    if not (options.out / LOG_FILE).is_file():
+        raise InputError(options.out, problem="has no recording to resume", remedy="omit --resume")
+    truncate_partial_line(options.out / LOG_FILE)
+    return read_log(options.out / LOG_FILE)
 
 
-def _settings_for(request: RecordingOptions, url: str, earlier: list[Line]) -> RecordingSettings:
-    """Return the settings of the recording, which stay as they were when it began. Raises InputError."""
-    key = secrets.token_hex(16) if request.with_hashed_names else ""
+def _settings_for(options: RecordingOptions, url: str, earlier: list[Line]) -> RecordingSettings:
+    """Return the settings of the recording. Raises InputError if those of a resumed one differ."""
+    key = secrets.token_hex(16) if options.with_hashed_names else ""
     if not earlier:
-        return _new_settings(request, url, NameAnonymiser(key), key)
+        return _new_settings(options, url, NameAnonymiser(key), key)
     settings = earlier[0]
-    assert isinstance(settings, RecordingSettings), "read_log has seen to it"
-    wanted = _new_settings(request, url, NameAnonymiser(settings.key), settings.key)
-    for what, is_same, remedy in (
-        ("cluster", wanted.cluster == settings.cluster, "give the kubeconfig of that one"),
-        ("namespace", wanted.namespace == settings.namespace, f"it was {settings.namespace or 'all of them'}"),
-        ("--hash-names", request.with_hashed_names == bool(settings.key), "give it both times, or never"),
+    assert isinstance(settings, RecordingSettings), "read_log checks the first line"
+    new_settings = _new_settings(options, url, NameAnonymiser(settings.key), settings.key)
+    for setting, is_same, remedy in (
+        ("cluster", new_settings.cluster == settings.cluster, "use the kubeconfig of that cluster"),
+        (
+            "namespace",
+            new_settings.namespace == settings.namespace,
+            f"it recorded {settings.namespace or 'all namespaces'}",
+        ),
+        ("--hash-names", options.with_hashed_names == bool(settings.key), "use the option in all sessions, or in none"),
     ):
         if not is_same:
-            raise InputError(request.out, problem=f"was recorded with another {what}", remedy=remedy)
+            raise InputError(options.out, problem=f"was recorded with another {setting}", remedy=remedy)
     return settings
 
 
-def _new_settings(request: RecordingOptions, url: str, names: NameAnonymiser, key: str) -> RecordingSettings:
-    return RecordingSettings(names.anonymise("cluster", url), names.anonymise("ns", request.namespace), key)
+def _new_settings(options: RecordingOptions, url: str, anonymiser: NameAnonymiser, key: str) -> RecordingSettings:
+    return RecordingSettings(anonymiser.anonymise("cluster", url), anonymiser.anonymise("ns", options.namespace), key)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""How the programs of a real control plane are started."""
+"""The command lines and files of a real control plane."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def commands(folder: Path, limits: RateLimits | None = None) -> PlaneCommands:
     return PlaneCommands(folder, {name: folder / "bin" / name for name in PROGRAMS}, limits or RateLimits())
 
 
-def test_secrets_are_readable_for_their_owner_alone(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
     commands(tmp_path)
 
     files = list(tmp_path.iterdir())
@@ -25,7 +25,7 @@ def test_secrets_are_readable_for_their_owner_alone(tmp_path: Path) -> None:
     assert [path.name for path in files if stat.S_IMODE(path.stat().st_mode) != 0o600] == []
 
 
-def test_every_program_has_a_user_of_its_own(tmp_path: Path) -> None:
+def test_every_program_has_its_own_user(tmp_path: Path) -> None:
     commands(tmp_path)
 
     tokens = [line.split(",") for line in (tmp_path / "tokens.csv").read_text().splitlines()]
@@ -36,10 +36,10 @@ def test_every_program_has_a_user_of_its_own(tmp_path: Path) -> None:
     assert users == {}
 
 
-def test_the_scheduler_gets_the_users_configuration_and_our_kubeconfig(tmp_path: Path) -> None:
-    given = {"podMaxBackoffSeconds": 4, "clientConnection": {"qps": 7}, "leaderElection": {"leaderElect": True}}
+def test_the_schedulers_configuration_is_extended_by_kubeconfig_and_limits(tmp_path: Path) -> None:
+    configuration = {"podMaxBackoffSeconds": 4, "clientConnection": {"qps": 7}, "leaderElection": {"leaderElect": True}}
 
-    command = commands(tmp_path, NO_LIMITS).scheduler(given, ["--v=4"])
+    command = commands(tmp_path, NO_LIMITS).scheduler(configuration, ["--v=4"])
 
     assert command[-1] == "--v=4"
     content = yaml.safe_load((tmp_path / "scheduler.yaml").read_text())
@@ -52,11 +52,11 @@ def test_the_scheduler_gets_the_users_configuration_and_our_kubeconfig(tmp_path:
     }
 
 
-@pytest.mark.parametrize(("limits", "has"), [(RateLimits(), False), (NO_LIMITS, True)])
-def test_limits_are_the_programs_own_unless_they_are_taken_away(tmp_path: Path, limits: RateLimits, has: bool) -> None:
-    made = commands(tmp_path, limits)
+@pytest.mark.parametrize(("limits", "are_removed"), [(RateLimits(), False), (NO_LIMITS, True)])
+def test_the_rate_limits_of_the_programs_can_be_removed(tmp_path: Path, limits: RateLimits, are_removed: bool) -> None:
+    plane_commands = commands(tmp_path, limits)
 
-    assert ("--enable-priority-and-fairness=false" in made.apiserver()) is has
-    assert ("--kube-api-qps=5000" in made.controller_manager()) is has
-    made.scheduler({}, [])
-    assert ("qps" in yaml.safe_load((tmp_path / "scheduler.yaml").read_text())["clientConnection"]) is has
+    assert ("--enable-priority-and-fairness=false" in plane_commands.apiserver()) is are_removed
+    assert ("--kube-api-qps=5000" in plane_commands.controller_manager()) is are_removed
+    plane_commands.scheduler({}, [])
+    assert ("qps" in yaml.safe_load((tmp_path / "scheduler.yaml").read_text())["clientConnection"]) is are_removed

@@ -1,8 +1,8 @@
 """Requests to a real cluster, as the user of a kubeconfig.
 
-The `kubernetes` package finds out who we are (tokens, certificates, plugins that are run for a token, proxies); the
-requests are our own, on its pool of connections, because JSON as it is read is enough here and its classes for every
-kind cost more time than the requests do.
+The `kubernetes` package reads the kubeconfig and authenticates (tokens, certificates, credential plugins, proxies).
+Requests use its connection pool directly and return plain JSON: its generated class for each kind would cost more time
+than the requests themselves.
 """
 
 from __future__ import annotations
@@ -19,11 +19,16 @@ from yaml import YAMLError
 
 from batkube.cluster.store import KubeObject
 from batkube.kernel.errors import InputError, RunFailed
+from batkube.kernel.stopwatch import Stopwatch
 
-#: How many requests may be under way at once, the watches among them.
+#: The maximum number of concurrent requests, watches included.
 CONNECTIONS = 24
 _CONNECT_TIMEOUT_S, _READ_TIMEOUT_S = 10.0, 60.0
-#: How long the server may keep a watch open; one that is silent for longer than that is lost.
+#: The maximum time and size of a response, and the size of an event of a watch: etcd's objects have 1.5 MiB at most.
+_RESPONSE_TIMEOUT_S = 300.0
+_MAX_RESPONSE_BYTES, _MAX_EVENT_BYTES = 512 << 20, 16 << 20
+_CHUNK_BYTES = 65536
+#: The timeout of a watch at the server, and the longer one after which a silent watch has failed.
 _WATCH_TIMEOUT_S, _WATCH_READ_TIMEOUT_S = 240, 300.0
 
 
@@ -33,42 +38,65 @@ class ApiStatusError(RunFailed):
     def __init__(self, code: int, reason: str, message: str) -> None:
         self.code = code
         self.reason = reason
-        super().__init__(f"the cluster refused it: {message} ({code} {reason})")
+        super().__init__(f"the cluster rejected the request: {message} ({code} {reason})")
 
 
 class ClusterUnreachable(RunFailed):
     """The server did not respond."""
 
 
+class InvalidResponse(RunFailed):
+    """The server sent something that no Kubernetes API server sends."""
+
+
+@contextlib.contextmanager
+def expected_shape(source: str) -> Iterator[None]:
+    """Raise InvalidResponse if the block fails because an object of the server lacks a field or has a wrong type."""
+    try:
+        yield
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+        msgspec.MsgspecError,
+    ) as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise InvalidResponse(f"{source} is not as a Kubernetes API server sends it ({problem})") from error
+
+
 class ClusterConnection:
     """One cluster. Its methods may be called from several threads."""
 
-    def __init__(self, kubeconfig: Path, context: str | None = None) -> None:
-        """`context` is that of the kubeconfig to use instead of its current one. Raises InputError."""
+    def __init__(self, kubeconfig: Path, context: str | None = None, *, request_s: float = _RESPONSE_TIMEOUT_S) -> None:
+        """Connect with a context of the kubeconfig, or with its current one if `context` is None. Raises InputError.
+
+        Each request but a watch may take `request_s`, and no more than five minutes.
+        """
         configuration, pool = _connect(kubeconfig, context)
         self._configuration = configuration
         self._pool = pool
-        #: Where the server is.
+        self._request_s = min(request_s, _RESPONSE_TIMEOUT_S)
+        #: The server's URL.
         self.url: str = str(configuration.host).rstrip("/")
 
     def get(self, path: str, **query: str | int) -> KubeObject:
         """Return the object or collection at `path`."""
-        content: KubeObject = msgspec.json.decode(self._request("GET", path, query))
-        return content
+        return _decode_object(path, self._request("GET", path, query))
 
     def get_bytes(self, path: str, **query: str | int) -> bytes:
-        """Return the JSON that is at `path`, not decoded."""
+        """Return the JSON at `path`, not decoded."""
         return self._request("GET", path, query)
 
     def create(self, path: str, body: Mapping[str, object]) -> KubeObject:
         """Create an object in the collection at `path` and return it as stored."""
-        content: KubeObject = msgspec.json.decode(self._request("POST", path, {}, msgspec.json.encode(body)))
-        return content
+        return _decode_object(path, self._request("POST", path, {}, msgspec.json.encode(body)))
 
     def replace(self, path: str, body: Mapping[str, object]) -> KubeObject:
         """Replace the object at `path` and return it as stored."""
-        content: KubeObject = msgspec.json.decode(self._request("PUT", path, {}, msgspec.json.encode(body)))
-        return content
+        return _decode_object(path, self._request("PUT", path, {}, msgspec.json.encode(body)))
 
     def delete(self, path: str, **query: str | int) -> None:
         """Delete the object at `path`; ignore NotFound."""
@@ -77,7 +105,9 @@ class ClusterConnection:
 
     def is_ready(self) -> bool:
         """Return whether the server is ready (/readyz)."""
-        return bool(self._send("GET", "/readyz", {}, None, _READ_TIMEOUT_S).status == 200)
+        response = self._send("GET", "/readyz", {}, None, _READ_TIMEOUT_S)
+        response.close()
+        return bool(response.status == 200)
 
     def exists(self, path: str) -> bool:
         """Return whether `path` exists."""
@@ -88,30 +118,58 @@ class ClusterConnection:
         return True
 
     def watch(self, path: str, **query: str | int) -> Iterator[bytes]:
-        """Yield the lines of a watch, each as soon as it arrives, until the server ends it."""
+        """Yield the lines of a watch on arrival, until the server ends it or the connection breaks.
+
+        Kubernetes: staging/src/k8s.io/apimachinery/pkg/watch/streamwatcher.go.
+        """
+        from urllib3.exceptions import HTTPError, ReadTimeoutError
+
         response = self._send(
             "GET", path, {**query, "watch": "true", "timeoutSeconds": _WATCH_TIMEOUT_S}, None, _WATCH_READ_TIMEOUT_S
         )
         try:
             if response.status != 200:
-                raise _status_error(response.status, response.data)
-            yield from _lines(response.stream(amt=65536, decode_content=True))
-        except OSError as error:
-            raise ClusterUnreachable(f"{self.url}: {error}") from error
-        except _pool_errors() as error:
+                raise status_error(self._read(response, path), response.status)
+            yield from _lines(_chunks(response))
+        except ReadTimeoutError as error:
             raise ClusterUnreachable(f"{self.url}: {_cause(error)}") from error
+        except (OSError, HTTPError):
+            return
         finally:
             response.close()
 
     def _request(self, method: str, path: str, query: Mapping[str, str | int], body: bytes | None = None) -> bytes:
-        response = self._send(method, path, query, body, _READ_TIMEOUT_S)
-        data: bytes = response.data
+        response = self._send(method, path, query, body, min(_READ_TIMEOUT_S, self._request_s))
+        try:
+            data = self._read(response, path)
+        finally:
+            response.close()
         if response.status >= 300:
-            raise _status_error(response.status, data)
+            raise status_error(data, response.status)
         return data
 
-    def _send(self, method: str, path: str, query: Mapping[str, str | int], body: bytes | None, answer_s: float) -> Any:  # noqa: ANN401
+    def _read(self, response: Any, path: str) -> bytes:  # noqa: ANN401 - of urllib3
+        """Return the body of a response, which must end within a size and a time."""
+        from urllib3.exceptions import HTTPError
+
+        chunks, size, stopwatch = [], 0, Stopwatch()
+        try:
+            for chunk in _chunks(response):
+                chunks.append(chunk)
+                size += len(chunk)
+                if size > _MAX_RESPONSE_BYTES:
+                    raise InvalidResponse(f"{self.url}{path} is longer than {_MAX_RESPONSE_BYTES >> 20} MiB")
+                if stopwatch.real_s > self._request_s:
+                    raise ClusterUnreachable(f"{self.url}{path} was not complete after {self._request_s:g} s")
+        except (OSError, HTTPError) as error:
+            raise ClusterUnreachable(f"{self.url}{path}: {_cause(error)}") from error
+        return b"".join(chunks)
+
+    def _send(
+        self, method: str, path: str, query: Mapping[str, str | int], body: bytes | None, read_timeout_s: float
+    ) -> Any:  # noqa: ANN401
         from urllib3 import Timeout
+        from urllib3.exceptions import HTTPError
 
         url = f"{self.url}{path}?{urlencode(query)}" if query else self.url + path
         headers = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": "batkube"}
@@ -123,16 +181,16 @@ class ClusterConnection:
                 url,
                 body=body,
                 headers=headers,
-                timeout=Timeout(connect=_CONNECT_TIMEOUT_S, read=answer_s),
-                preload_content=answer_s == _READ_TIMEOUT_S,
+                timeout=Timeout(connect=_CONNECT_TIMEOUT_S, read=read_timeout_s),
+                preload_content=False,
                 retries=False,
             )
-        except _pool_errors() as error:
+        except HTTPError as error:
             raise ClusterUnreachable(f"{self.url} cannot be reached: {_cause(error)}") from error
 
 
 class NotFoundError(ApiStatusError):
-    """There is no such object."""
+    """The object does not exist."""
 
 
 def _connect(kubeconfig: Path, context: str | None) -> tuple[Any, Any]:
@@ -146,7 +204,7 @@ def _connect(kubeconfig: Path, context: str | None) -> tuple[Any, Any]:
             remedy="pip install 'batkube[emulate]'",
         ) from error
     if not kubeconfig.is_file():
-        raise InputError(kubeconfig, problem="no such file", remedy="use the kubeconfig of a cluster")
+        raise InputError(kubeconfig, problem="no such file", remedy="pass the kubeconfig of a cluster")
     configuration = client.Configuration()
     configuration.connection_pool_maxsize = CONNECTIONS
     try:
@@ -155,17 +213,19 @@ def _connect(kubeconfig: Path, context: str | None) -> tuple[Any, Any]:
     except (config.ConfigException, YAMLError) as error:
         message = " ".join(str(error).split())
         raise InputError(
-            kubeconfig, problem=f"is not a kubeconfig that can be used: {message}", remedy="try it with kubectl"
+            kubeconfig, problem=f"is not a valid kubeconfig: {message}", remedy="try it with kubectl"
         ) from error
-    except Exception as error:  # whatever a file of another kind makes the loader stumble over
+    except Exception as error:  # The loader raises any exception for a file in another format.
         raise InputError(kubeconfig, problem="is not a kubeconfig", remedy="try it with kubectl") from error
     return configuration, client.ApiClient(configuration).rest_client.pool_manager
 
 
-def _pool_errors() -> type[Exception]:
-    from urllib3.exceptions import HTTPError
-
-    return HTTPError
+def _decode_object(path: str, data: bytes) -> KubeObject:
+    with expected_shape(path):
+        content = msgspec.json.decode(data)
+        if not isinstance(content, dict):
+            raise TypeError("not an object")
+    return content
 
 
 def _cause(error: BaseException) -> str:
@@ -174,17 +234,27 @@ def _cause(error: BaseException) -> str:
     return str(reason).rpartition("): ")[2]
 
 
-def _status_error(code: int, body: bytes) -> ApiStatusError:
+def status_error(body: bytes, code: int = 0) -> ApiStatusError:
+    """Return the error of a Status in JSON; `code` is that of the HTTP response, if it came as one."""
     try:
         status = json.loads(body)
+        code = code or int(status.get("code", 0))
         reason, message = str(status.get("reason", "")), str(status.get("message", ""))
-    except (ValueError, AttributeError):
+    except (AttributeError, RecursionError, TypeError, ValueError):
         reason, message = "", body[:200].decode(errors="replace").strip()
     return (NotFoundError if code == 404 else ApiStatusError)(code, reason, message)
 
 
+def _chunks(response: Any) -> Iterator[bytes]:  # noqa: ANN401 - of urllib3
+    """Yield the parts of a response as they arrive; content that is compressed unasked is not decoded."""
+    while chunk := response.read1(_CHUNK_BYTES, decode_content=False):
+        yield chunk
+
+
 def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    rest = b""
+    partial = b""
     for chunk in chunks:
-        *whole, rest = (rest + chunk).split(b"\n")
-        yield from filter(None, whole)
+        *lines, partial = (partial + chunk).split(b"\n")
+        yield from filter(None, lines)
+        if len(partial) > _MAX_EVENT_BYTES:
+            raise InvalidResponse(f"an event of a watch is longer than {_MAX_EVENT_BYTES >> 20} MiB")

@@ -1,7 +1,7 @@
-"""Events from the watches, reduced to the fields that a run needs.
+"""Watch events, decoded to the fields that a run needs.
 
-Times are those of *arrival*, on our own clock. The API's timestamps would not do: they are whole seconds, and every
-component writes its own clock's.
+The time of an event is that of its arrival, on the local clock. The API's timestamps are not precise enough: they are
+whole seconds, and each component writes those of its own clock.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ class PodUpdate:
     name: str
     node: str
     phase: str
-    #: Whether its container runs or has run.
+    #: Whether its container is running or has terminated.
     has_started: bool
-    #: When its container began, as the kubelet tells: whole seconds, "" if it does not.
+    #: The kubelet's startedAt of its container, in whole seconds; "" if unset.
     started_at: str
     exit_code: int
-    #: Why it is pending, stuck or failed; "" if it is not.
+    #: The reason why it is pending or has failed, with its message; "" if there is none.
     reason: str
-    #: Whether it is being preempted.
+    #: Whether it has the condition DisruptionTarget (preemption, eviction).
     is_disrupted: bool
-    #: Whether it is deleted.
-    is_gone: bool
+    #: Whether it was deleted.
+    is_deleted: bool
 
     @property
     def has_finished(self) -> bool:
-        """Whether it has ended."""
-        return self.is_gone or self.phase in TERMINAL_PHASES
+        """Whether it was deleted or has a terminal phase."""
+        return self.is_deleted or self.phase in TERMINAL_PHASES
 
 
 class PodProgress(NamedTuple):
-    """The progress of a pod's containers."""
+    """The progress of a pod through its life cycle."""
 
     phase: str
-    #: Whether one runs or has run.
+    #: Whether a container is running or has terminated.
     has_started: bool
-    #: When the first one began and the last one ended, as the kubelet tells: whole seconds, "" if it does not.
+    #: The kubelet's earliest startedAt and latest finishedAt, in whole seconds; "" if unset.
     started_at: str
     finished_at: str
     exit_code: int
@@ -64,7 +64,7 @@ class PodEvent:
     name: str
     reason: str
     message: str
-    #: How often it has happened, this one included.
+    #: The number of occurrences, including this one.
     count: int
 
 
@@ -171,7 +171,7 @@ def decode_watch_event(line: bytes) -> WatchEvent:
 
 
 def resource_version_of(content: bytes | msgspec.Raw) -> str:
-    """Return the version that an object, a list or a bookmark carries."""
+    """Return metadata.resourceVersion of an object, a list or a bookmark."""
     return _decode_version(content).metadata.resource_version
 
 
@@ -180,32 +180,32 @@ def items_of(content: bytes) -> list[msgspec.Raw]:
     return msgspec.json.decode(content, type=_List).items
 
 
-def pod_update_of(content: msgspec.Raw, at: Instant, *, is_gone: bool = False) -> PodUpdate | None:
-    """Return what a pod's JSON tells; None if it is no pod of a job."""
+def pod_update_of(content: msgspec.Raw, at: Instant, is_deletion: bool = False) -> PodUpdate | None:
+    """Return the state of a pod, given as JSON; None if the pod does not belong to a job."""
     pod = _decode_pod(content)
     number = pod.metadata.labels.get(LABEL_NUMBER, "")
     if not number.isdigit():
         return None
     status = pod.status
     states = _states(status)
-    life = _progress(status, states)
+    progress = _progress(status, states)
     return PodUpdate(
         at,
         int(number),
         pod.metadata.name,
         pod.spec.node_name,
-        life.phase,
-        life.has_started,
-        life.started_at,
-        life.exit_code,
+        progress.phase,
+        progress.has_started,
+        progress.started_at,
+        progress.exit_code,
         _reason(status, states),
         any(each.type == "DisruptionTarget" and each.status == "True" for each in status.conditions or ()),
-        is_gone,
+        is_deletion,
     )
 
 
 def pod_progress_of(content: msgspec.Raw) -> PodProgress:
-    """Return how far any pod has come, as its JSON tells."""
+    """Return the progress of a pod, given as JSON."""
     status = _decode_pod(content).status
     return _progress(status, _states(status))
 
@@ -215,19 +215,21 @@ def _states(status: _Status) -> list[_State]:
 
 
 def _progress(status: _Status, states: list[_State]) -> PodProgress:
-    ends = [state.terminated for state in states if state.terminated is not None]
-    begun = [state.running for state in states if state.running is not None] + ends
+    terminated = [state.terminated for state in states if state.terminated is not None]
+    started = [state.running for state in states if state.running is not None] + terminated
     return PodProgress(
         status.phase,
-        bool(begun) or status.phase == "Running",
-        min((each.started_at for each in begun if each.started_at), default=""),
-        max((end.finished_at for end in ends if end.finished_at), default=""),
-        max((end.exit_code for end in ends), default=0),
+        bool(started) or status.phase == "Running",
+        min((each.started_at for each in started if each.started_at), default=""),
+        max((each.finished_at for each in terminated if each.finished_at), default=""),
+        max((each.exit_code for each in terminated), default=0),
     )
 
 
-def pod_event_of(content: msgspec.Raw, at: Instant) -> PodEvent | None:
-    """Return what an Event's JSON tells; None if it is not about a pod."""
+def pod_event_of(content: msgspec.Raw, at: Instant, is_deletion: bool = False) -> PodEvent | None:
+    """Return an Event, given as JSON; None if it is not about a pod, or was deleted."""
+    if is_deletion:
+        return None
     event = _decode_event(content)
     if event.involved_object.kind != "Pod":
         return None
@@ -243,8 +245,8 @@ def _reason(status: _Status, states: list[_State]) -> str:
             return _reason_and_message(state.waiting.reason, state.waiting.message)
         if state.terminated is not None and state.terminated.exit_code:
             return _reason_and_message(state.terminated.reason, f"exit code {state.terminated.exit_code}")
-    unplaced = [each for each in status.conditions or () if each.type == "PodScheduled" and each.status == "False"]
-    return unplaced[0].message or unplaced[0].reason if unplaced else ""
+    unscheduled = [each for each in status.conditions or () if each.type == "PodScheduled" and each.status == "False"]
+    return unscheduled[0].message or unscheduled[0].reason if unscheduled else ""
 
 
 def _reason_and_message(reason: str, message: str) -> str:

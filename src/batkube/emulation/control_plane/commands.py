@@ -1,7 +1,7 @@
 """The files, users and command lines of the programs of a real control plane.
 
-Each program has a user of its own, as in any cluster, since the server shares out its attention by user (Kubernetes:
-"API Priority and Fairness"). Everything lies in one folder and listens on the loopback.
+Each program has its own user, because the API server limits requests by user (Kubernetes documentation, "API Priority
+and Fairness"). All files are in one folder, and all programs listen on loopback.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import yaml
 from batkube.cluster.kubeconfigs import kubeconfig
 from batkube.kernel.files.private import write_private
 
-#: Name of each user, by the name of the kubeconfig that is made for it, and its group.
+#: The name and group of each user, by the name of its kubeconfig.
 _USERS = {
     "kubeconfig": ("admin", "system:masters"),
     "scheduler.kubeconfig": ("system:kube-scheduler", ""),
@@ -35,16 +35,16 @@ _SERVER_WITHOUT_LIMITS = (
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """The rate limits of the programs; by default their own."""
+    """The rate limits of the programs; by default those of upstream."""
 
-    #: Requests a second of the scheduler and of the controllers, and how many at once; None for their own defaults.
+    #: Requests per second and burst of kube-scheduler and kube-controller-manager; None for their defaults.
     client_qps: float | None = None
     client_burst: int | None = None
     #: Whether API Priority and Fairness is enabled.
     has_server_limits: bool = True
 
 
-#: As fast as the machine can.
+#: Limits that no run on one machine reaches.
 NO_LIMITS = RateLimits(client_qps=5000, client_burst=10000, has_server_limits=False)
 
 
@@ -52,7 +52,7 @@ class PlaneCommands:
     """The command lines of one control plane."""
 
     def __init__(self, folder: Path, binaries: Mapping[str, Path], limits: RateLimits) -> None:
-        """Write the files that the programs start with into `folder`."""
+        """Write the kubeconfigs, tokens and the key of service accounts into `folder`."""
         self._folder = folder
         self._binaries = binaries
         self._limits = limits
@@ -65,16 +65,16 @@ class PlaneCommands:
 
     @property
     def kubeconfig(self) -> Path:
-        """The file with which the administrator reaches the server."""
+        """The administrator's kubeconfig."""
         return self._folder / "kubeconfig"
 
     @property
     def certificate(self) -> Path:
-        """What the server shows; it makes it when it starts."""
+        """The server certificate, which kube-apiserver creates when it starts."""
         return self._folder / "certificates" / "apiserver.crt"
 
     def etcd(self) -> list[str]:
-        """etcd, without fsync: its data need not survive a power failure."""
+        """Return the command of etcd, without fsync: the data need not survive a power failure."""
         return [
             str(self._binaries["etcd"]),
             f"--data-dir={self._folder / 'etcd'}",
@@ -86,7 +86,7 @@ class PlaneCommands:
         ]
 
     def apiserver(self) -> list[str]:
-        """The command of the API server, as a plain cluster would start it."""
+        """Return the command of kube-apiserver."""
         key = self._folder / "service-accounts.key"
         return [
             str(self._binaries["kube-apiserver"]),
@@ -105,7 +105,7 @@ class PlaneCommands:
         ]
 
     def controller_manager(self) -> list[str]:
-        """The controllers: service accounts, Jobs, garbage, nodes, …."""
+        """Return the command of kube-controller-manager."""
         kubeconfig = self._folder / "controllers.kubeconfig"
         limits = {"kube-api-qps": self._limits.client_qps, "kube-api-burst": self._limits.client_burst}
         return [
@@ -120,7 +120,7 @@ class PlaneCommands:
         ]
 
     def kwok(self, lease_s: int) -> list[str]:
-        """What stands in for kubelets; each node's lease, which it keeps renewing, lasts so long."""
+        """Return the command of KWOK, which replaces the kubelets; `lease_s` is the duration of a node's lease."""
         return [
             str(self._binaries["kwok"]),
             f"--kubeconfig={self._folder / 'kwok.kubeconfig'}",
@@ -130,10 +130,10 @@ class PlaneCommands:
         ]
 
     def scheduler(self, configuration: Mapping[str, Any], arguments: Sequence[str]) -> list[str]:
-        """kube-scheduler with the user's configuration, to which our kubeconfig and limits are added."""
-        own = {"qps": self._limits.client_qps, "burst": self._limits.client_burst}
+        """Return the command of kube-scheduler; write its configuration, with kubeconfig and rate limits added."""
+        limits = {"qps": self._limits.client_qps, "burst": self._limits.client_burst}
         connection = {
-            **{name: value for name, value in own.items() if value is not None},
+            **{name: value for name, value in limits.items() if value is not None},
             **(configuration.get("clientConnection") or {}),
             "kubeconfig": str(self._folder / "scheduler.kubeconfig"),
         }
@@ -160,19 +160,19 @@ class PlaneCommands:
 
 
 def _write_key(path: Path) -> None:
-    """Write the key that service accounts' tokens are signed with."""
+    """Write the private key that signs the tokens of service accounts."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import rsa
 
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    form = serialization.PrivateFormat.TraditionalOpenSSL
-    write_private(path, key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
+    private_format = serialization.PrivateFormat.TraditionalOpenSSL
+    write_private(path, key.private_bytes(serialization.Encoding.PEM, private_format, serialization.NoEncryption()))
 
 
 def free_ports(count: int) -> list[int]:
     """Return free ports of the loopback interface."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
+        for sock in sockets:
+            sock.bind(("127.0.0.1", 0))
+        return [int(sock.getsockname()[1]) for sock in sockets]

@@ -3,8 +3,8 @@
     with control_plane(folder, "16x1") as plane:
         … plane.kubeconfig … plane.cpu_seconds() …
 
-Every program is the published one, without our overlay, in real time. They are built on first use (minutes each), run
-natively on loopback, and are ended when the block is left. It is what simulations are compared with.
+The programs are the upstream ones, without overlay, in real time. They are built on first use (minutes each), listen
+on loopback, and are stopped at the end of the block. Simulations are compared with runs on this control plane.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _STOP_TIMEOUT_S = 5.0
 _LOG_LINES = 12
 #: Parallel requests while nodes are created.
 _REQUEST_THREADS = 8
-#: KWOK's own default; leases are renewed four times as often.
+#: The default duration of a node's lease. KWOK renews it after a quarter of that time.
 _LEASE_S = 40
 
 
@@ -61,9 +61,9 @@ class ControlPlane:
         self.kubeconfig = commands.kubeconfig
 
     def start(self, name: str, command: Sequence[str]) -> None:
-        """Start a program, which writes to its own log."""
+        """Start a program with its own log file."""
         with self.log(name).open("wb") as log:
-            # In a session of its own, so that Ctrl-C at a terminal reaches us alone and we end things in order.
+            # A new session, so that Ctrl-C reaches only this process, which stops the programs in order.
             self._processes[name] = subprocess.Popen(
                 command,
                 stdout=log,
@@ -74,13 +74,13 @@ class ControlPlane:
             )
 
     def start_scheduler(self, configuration: Mapping[str, Any] | None = None, arguments: Sequence[str] = ()) -> None:
-        """Start kube-scheduler with a configuration and further arguments and wait until it is at work.
+        """Start kube-scheduler with a configuration and further arguments, and wait until it is ready.
 
-        An earlier one is ended. Raises RunFailed.
+        Stops a running one first. Raises RunFailed.
         """
-        earlier = self._processes.pop("kube-scheduler", None)
-        if earlier is not None:
-            _terminate(earlier)
+        previous = self._processes.pop("kube-scheduler", None)
+        if previous is not None:
+            _terminate(previous)
         self.start("kube-scheduler", self._commands.scheduler(configuration or {}, arguments))
         port = self._commands.scheduler_port
         self.wait_for("the scheduler", lambda: _is_scheduler_ready(port), "kube-scheduler")
@@ -90,13 +90,13 @@ class ControlPlane:
         return self._folder / f"{name}.log"
 
     def cpu_seconds(self) -> dict[str, float]:
-        """Return the CPU seconds that each program has used so far."""
+        """Return the CPU seconds of each program since its start."""
         self.check_alive()
-        # Linux: the clock of a process's CPU.
-        return {name: time.clock_gettime_ns(~one.pid << 3 | 2) / 1e9 for name, one in self._processes.items()}
+        # The id of a process's CPU clock (Linux: include/linux/posix-timers.h, MAKE_PROCESS_CPUCLOCK).
+        return {name: time.clock_gettime_ns(~process.pid << 3 | 2) / 1e9 for name, process in self._processes.items()}
 
     def peak_memory_bytes(self) -> dict[str, int]:
-        """Return the largest resident size of each program."""
+        """Return the peak resident set size of each program."""
         self.check_alive()
         sizes = {}
         for name, process in self._processes.items():
@@ -111,20 +111,20 @@ class ControlPlane:
             code = process.poll()
             if code is not None:
                 raise RunFailed(
-                    f"{name} ended with code {code}; the last lines of {self.log(name)}:\n{self._last_lines(name)}"
+                    f"{name} exited with code {code}; the last lines of {self.log(name)}:\n{self._last_lines(name)}"
                 )
 
-    def wait_for(self, what: str, is_so: Callable[[], bool], program_name: str) -> None:
+    def wait_for(self, subject: str, condition: Callable[[], bool], program_name: str) -> None:
         """Wait for a condition. Raises RunFailed if a program exits, or after the time limit."""
 
-        def is_so_now() -> bool:
+        def is_met() -> bool:
             self.check_alive()
-            return is_so()
+            return condition()
 
-        if not wait_until(is_so_now, _START_TIMEOUT_S):
+        if not wait_until(is_met, _START_TIMEOUT_S):
             log_end = self._last_lines(program_name)
             raise RunFailed(
-                f"{what} is not there after {_START_TIMEOUT_S:.0f} s; the last lines of {program_name}:\n{log_end}"
+                f"{subject} is not ready after {_START_TIMEOUT_S:.0f} s; the last lines of {program_name}:\n{log_end}"
             )
 
     def wait(self, seconds: float) -> None:
@@ -144,11 +144,11 @@ class ControlPlane:
 
 def _is_scheduler_ready(port: int) -> bool:
     """Return whether a scheduler has synced its caches (/readyz); old versions without this path count as ready."""
-    trusting = ssl.create_default_context()
-    trusting.check_hostname = False
-    trusting.verify_mode = ssl.CERT_NONE
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
     try:
-        with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", timeout=5, context=trusting):
+        with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", timeout=5, context=context):
             return True
     except urllib.error.HTTPError as error:
         return error.code == 404
@@ -166,9 +166,9 @@ def _terminate(process: subprocess.Popen[bytes]) -> None:
 
 
 def build_programs(report: Report) -> dict[str, Path]:
-    """Return the programs of a control plane by name, built if need be; none has our overlay in it."""
-    wanted = [msgspec.structs.replace(find_recipe(title), virtual=False) for title in (*_OTHER_PROGRAMS, SCHEDULER)]
-    return {one.name: ensure_built(one, cache_folder(), report) for one in wanted}
+    """Return the programs of a control plane by name; build missing ones, without overlay."""
+    recipes = [msgspec.structs.replace(find_recipe(title), virtual=False) for title in (*_OTHER_PROGRAMS, SCHEDULER)]
+    return {recipe.name: ensure_built(recipe, cache_folder(), report) for recipe in recipes}
 
 
 @contextlib.contextmanager
@@ -181,10 +181,10 @@ def control_plane(
     lease_s: int = _LEASE_S,
     report: Report = lambda _: None,
 ) -> Iterator[ControlPlane]:
-    """Run a control plane whose nodes are the machines of a platform, such as `1000x8,32Gi`; its files go to `folder`.
+    """Run a control plane in `folder`, whose nodes are the machines of a platform, such as `1000x8,32Gi`.
 
-    Unless it `has_scheduler`, none is started until `start_scheduler`. `limits` are the programs' own unless given
-    (`commands.NO_LIMITS`). A longer `lease_s` makes KWOK renew the nodes' leases less often.
+    Without `has_scheduler`, call `start_scheduler`. By default the programs have their own rate limits; pass
+    `commands.NO_LIMITS` for none. A longer `lease_s` makes KWOK renew the nodes' leases less often.
     """
     machines = read_platform(platform) if isinstance(platform, str) else platform
     binaries = build_programs(report)
@@ -192,12 +192,12 @@ def control_plane(
     commands = PlaneCommands(folder.resolve(), binaries, limits or RateLimits())
     plane = ControlPlane(folder, commands)
     try:
-        access = _start_server(plane, commands)
+        cluster = _start_server(plane, commands)
         plane.start("kube-controller-manager", commands.controller_manager())
         plane.start("kwok", commands.kwok(lease_s))
-        _create_nodes(plane, access, machines)
+        _create_nodes(plane, cluster, machines)
         account = "/api/v1/namespaces/default/serviceaccounts/default"
-        plane.wait_for("the default service account", lambda: access.exists(account), "kube-controller-manager")
+        plane.wait_for("the default service account", lambda: cluster.exists(account), "kube-controller-manager")
         if has_scheduler:
             plane.start_scheduler()
         yield plane
@@ -208,33 +208,35 @@ def control_plane(
 def _start_server(plane: ControlPlane, commands: PlaneCommands) -> ClusterConnection:
     plane.start("etcd", commands.etcd())
     plane.start("kube-apiserver", commands.apiserver())
-    plane.wait_for("the server's certificate", commands.certificate.exists, "kube-apiserver")
-    access = ClusterConnection(commands.kubeconfig)
+    plane.wait_for("the certificate of kube-apiserver", commands.certificate.exists, "kube-apiserver")
+    cluster = ClusterConnection(commands.kubeconfig)
 
     def is_ready() -> bool:
         try:
-            return access.is_ready()
+            return cluster.is_ready()
         except ClusterUnreachable:
             return False
 
     plane.wait_for("the API", is_ready, "kube-apiserver")
-    return access
+    return cluster
 
 
-def _create_nodes(plane: ControlPlane, access: ClusterConnection, platform: Platform) -> None:
-    """Register the machines, and wait until every node is ready and open to pods."""
+def _create_nodes(plane: ControlPlane, cluster: ClusterConnection, platform: Platform) -> None:
+    """Create the nodes, and wait until none has more taints than its machine: all are ready."""
 
-    def make(node: KubeObject) -> None:
+    def create(node: KubeObject) -> None:
         del node["status"]["conditions"]
-        access.create("/api/v1/nodes", node)
+        cluster.create("/api/v1/nodes", node)
 
     nodes = [node_of(machine, ResourceModel.REQUESTS, START)[1] for machine in platform.machines]
-    with ThreadPoolExecutor(_REQUEST_THREADS) as hands:
-        list(hands.map(make, nodes))
-    own = {node["metadata"]["name"]: len(node["spec"].get("taints", ())) for node in nodes}
+    with ThreadPoolExecutor(_REQUEST_THREADS) as executor:
+        list(executor.map(create, nodes))
+    taint_counts = {node["metadata"]["name"]: len(node["spec"].get("taints", ())) for node in nodes}
 
     def are_ready() -> bool:
-        listed = access.get("/api/v1/nodes")["items"]
-        return all(len(node["spec"].get("taints", ())) <= own.get(node["metadata"]["name"], 0) for node in listed)
+        current = cluster.get("/api/v1/nodes")["items"]
+        return all(
+            len(node["spec"].get("taints", ())) <= taint_counts.get(node["metadata"]["name"], 0) for node in current
+        )
 
-    plane.wait_for("a ready node for every machine", are_ready, "kwok")
+    plane.wait_for("a node of every machine", are_ready, "kwok")

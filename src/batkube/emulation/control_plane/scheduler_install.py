@@ -1,7 +1,6 @@
-"""Schedulers of the catalogue on a real control plane, installed as an administrator would: first the definitions of
-their kinds and what must be there before they start, then the program and those that belong to it.
+"""Install schedulers of the catalogue on a real control plane: prerequisites first, then their programs.
 
-They are the builds of simulated runs, whose other clock sleeps where there is no page to read it from.
+The programs are the builds of simulated runs: without the page of the virtual clock, they use real time.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ from batkube.programs.selection.prerequisites import Prerequisites, prerequisite
 from batkube.programs.startup.command_lines import ProgramFolder, command_line_with_kubeconfig, served_scheduler_names
 from batkube.scenarios.scenario import Scenario
 
-#: A scheduler is left alone for so long after its start: it lists what is there.
+#: The time for a scheduler to list all objects after its start.
 _WARM_UP_S = 8.0
 _API_SERVER = "kube-apiserver"
 
 
 def install_scheduler(plane: ControlPlane, title: str, platform: str, folder: Path) -> str:
-    """Install a scheduler of the catalogue on a plane with these nodes; return the name that it serves."""
+    """Install a scheduler on a control plane with the nodes of a platform; return its schedulerName."""
     programs = external_programs(Scenario(workloads=(), platform=platform, scheduler=title), None)
     _apply(plane, prerequisites_of(programs, read_platform(platform).machines, ResourceModel.REQUESTS))
     for program in programs:
-        own = folder / program.name
-        own.mkdir(parents=True, exist_ok=True)
+        program_folder = folder / program.name
+        program_folder.mkdir(parents=True, exist_ok=True)
         (port,) = free_ports(1)
         command = command_line_with_kubeconfig(
-            plane.kubeconfig, program, ProgramFolder(own, str(own)), port, program.configuration
+            plane.kubeconfig, program, ProgramFolder(program_folder, str(program_folder)), port, program.configuration
         )
         plane.start(program.name.partition("@")[0], command)
     plane.wait(_WARM_UP_S)
@@ -43,33 +42,33 @@ def install_scheduler(plane: ControlPlane, title: str, platform: str, folder: Pa
 
 
 def _apply(plane: ControlPlane, prerequisites: Prerequisites) -> None:
-    """Create what programs need, definitions first; what is of a kind of theirs waits until that is served."""
-    access = ClusterConnection(plane.kubeconfig)
+    """Create the prerequisites of programs; wait for a custom kind to be served before creating its objects."""
+    cluster = ClusterConnection(plane.kubeconfig)
     collections: dict[tuple[str, str], str] = {}
-    for _, fields in prerequisites:
-        if fields["kind"] == "CustomResourceDefinition":
-            access.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", fields)
-            collections.update(_collections_of(fields))
+    for _, obj in prerequisites:
+        if obj["kind"] == "CustomResourceDefinition":
+            cluster.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", obj)
+            collections.update(_collections_of(obj))
             continue
-        collection = collections[fields["apiVersion"], fields["kind"]]
-        namespace = fields["metadata"].get("namespace")
-        path = f"/apis/{fields['apiVersion']}/{f'namespaces/{namespace}/' if namespace else ''}{collection}"
-        plane.wait_for(f"the kind {fields['kind']}", partial(_is_served, access, path), _API_SERVER)
-        access.create(path, fields)
+        collection = collections[obj["apiVersion"], obj["kind"]]
+        namespace = obj["metadata"].get("namespace")
+        path = f"/apis/{obj['apiVersion']}/{f'namespaces/{namespace}/' if namespace else ''}{collection}"
+        plane.wait_for(f"the kind {obj['kind']}", partial(_is_served, cluster, path), _API_SERVER)
+        cluster.create(path, obj)
     for version in dict.fromkeys(version for version, _ in collections):
-        plane.wait_for(version, partial(_is_served, access, f"/apis/{version}"), _API_SERVER)
+        plane.wait_for(version, partial(_is_served, cluster, f"/apis/{version}"), _API_SERVER)
 
 
-def _is_served(access: ClusterConnection, path: str) -> bool:
-    """Say whether there is something at a path; a server that is still making it ready asks for patience (429)."""
+def _is_served(cluster: ClusterConnection, path: str) -> bool:
+    """Return whether a path exists; while a CustomResourceDefinition is being established, the server returns 429."""
     try:
-        return access.exists(path)
+        return cluster.exists(path)
     except ApiStatusError:
         return False
 
 
 def _collections_of(definition: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield the collections that a definition makes, by version and kind."""
+    """Yield the collections of a CustomResourceDefinition, by version and kind."""
     spec = definition["spec"]
     for version in spec["versions"]:
         if version["served"]:

@@ -1,4 +1,4 @@
-"""KubeFlux and policies as programs of their own, against `batkube serve` as against any cluster."""
+"""KubeFlux and policies as separate programs, against a cluster of `batkube serve`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ PATIENCE_S = 60.0
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(tmp_path_factory.mktemp("served") / "out", "--platform", "3x4,8Gi") as running:
-        yield running
+    with served(tmp_path_factory.mktemp("served") / "out", "--platform", "3x4,8Gi") as cluster:
+        yield cluster
 
 
 @contextlib.contextmanager
-def program(*words: str) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen([sys.executable, "-m", "batkube", *words], stderr=subprocess.PIPE)
+def scheduler_program(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, "-m", "batkube", *arguments], stderr=subprocess.PIPE)
     try:
         yield process
     finally:
@@ -37,7 +37,7 @@ def program(*words: str) -> Iterator[subprocess.Popen[bytes]]:
         process.communicate(timeout=30)
 
 
-def create(access: ClusterConnection, name: str, scheduler: str, cpu: str, **labels: str) -> None:
+def create_pod(access: ClusterConnection, name: str, scheduler: str, cpu: str, **labels: str) -> None:
     container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": cpu}}}
     spec = {"schedulerName": scheduler, "restartPolicy": "Never", "containers": [container]}
     access.create(PODS, {"metadata": {"name": name, "labels": labels}, "spec": spec})
@@ -59,34 +59,33 @@ def await_nodes(access: ClusterConnection, *names: str) -> list[str]:
     return [node_of(access, name) for name in names]
 
 
-def test_kubeflux_binds_pods_and_whole_groups_beside_the_default_scheduler(cluster: Served) -> None:
+def test_kubeflux_binds_single_pods_and_complete_groups_beside_the_default_scheduler(cluster: Served) -> None:
     access = ClusterConnection(cluster.kubeconfig)
-    create(access, "others", "default-scheduler", "3")
-    [taken] = await_nodes(access, "others")
+    create_pod(access, "others", "default-scheduler", "3")
+    [occupied] = await_nodes(access, "others")
     group = {"fluence.pod-group": "g", "fluence.group-size": "2"}
-    create(access, "member-0", "kubeflux", "4", **group)
-    create(access, "single", "kubeflux", "1")
+    create_pod(access, "member-0", "kubeflux", "4", **group)
+    create_pod(access, "single", "kubeflux", "1")
 
-    with program("kubeflux", "--kubeconfig", str(cluster.kubeconfig)):
+    with scheduler_program("kubeflux", "--kubeconfig", str(cluster.kubeconfig)):
         single = await_nodes(access, "single")
         assert node_of(access, "member-0") == ""
-        for name in ("single",):
-            access.delete(f"{PODS}/{name}", gracePeriodSeconds=0)
-        create(access, "member-1", "kubeflux", "4", **group)
+        access.delete(f"{PODS}/single", gracePeriodSeconds=0)
+        create_pod(access, "member-1", "kubeflux", "4", **group)
         members = await_nodes(access, "member-0", "member-1")
 
     assert single
-    assert sorted([taken, *members]) == ["node-0", "node-1", "node-2"]
+    assert sorted([occupied, *members]) == ["node-0", "node-1", "node-2"]
     for name in ("others", "member-0", "member-1"):
         access.delete(f"{PODS}/{name}", gracePeriodSeconds=0)
 
 
-def test_a_policy_schedules_on_a_cluster_as_it_does_in_a_run(cluster: Served) -> None:
+def test_a_policy_schedules_the_pods_of_a_cluster(cluster: Served) -> None:
     access = ClusterConnection(cluster.kubeconfig)
     for name in "abc":
-        create(access, f"easy-{name}", "batkube", "4")
+        create_pod(access, f"easy-{name}", "batkube", "4")
 
-    with program("scheduler", "--policy", "easy", "--kubeconfig", str(cluster.kubeconfig)):
+    with scheduler_program("scheduler", "--policy", "easy", "--kubeconfig", str(cluster.kubeconfig)):
         nodes = await_nodes(access, "easy-a", "easy-b", "easy-c")
 
     assert nodes == ["node-0", "node-1", "node-2"]
@@ -95,7 +94,7 @@ def test_a_policy_schedules_on_a_cluster_as_it_does_in_a_run(cluster: Served) ->
 
 
 @pytest.mark.parametrize(
-    ("words", "problem"),
+    ("arguments", "problem"),
     [
         (["kubeflux"], "the kubeconfig is missing"),
         (["kubeflux", "--kubeconfig", "nowhere"], "no such file"),
@@ -105,9 +104,9 @@ def test_a_policy_schedules_on_a_cluster_as_it_does_in_a_run(cluster: Served) ->
         (["scheduler", "--policy", "esay", "--kubeconfig", "x"], "no such file"),
     ],
 )
-def test_misuse_is_one_message(words: list[str], problem: str, tmp_path: Path) -> None:
+def test_a_usage_error_is_reported_without_a_traceback(arguments: list[str], problem: str, tmp_path: Path) -> None:
     result = subprocess.run(
-        [sys.executable, "-m", "batkube", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "batkube", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
     )
 
     assert result.returncode == 2

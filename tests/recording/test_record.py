@@ -1,4 +1,4 @@
-"""A recorded `batkube serve` cluster replays to the same pods, order and times."""
+"""A recording of a cluster of `batkube serve` replays to the same pods, order and times."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytest.importorskip("kubernetes", reason="needs the Python client: pip install k
 PODS = "/api/v1/namespaces/default/pods"
 PATIENCE_S = 60.0
 SPEED = 2
-#: Run times in the cluster's seconds, and cpu: the third pod and later ones wait for room.
+#: Run times in the cluster's seconds, and cpu: the third pod and later ones wait.
 LOAD = ((6, "1500m"), (9, "1500m"), (3, "1"), (5, "500m"), (4, "1"), (2, "2"))
 
 
@@ -35,12 +35,12 @@ def cluster(tmp_path: Path) -> Iterator[Served]:
     users.write_text("letmeread,reader,1\n")
     options = ("--platform", "2x2,8Gi", "--speed", str(SPEED), "--scheduler", "policy:first-fit")
     options += ("--token-auth-file", str(users))
-    with served(tmp_path / "out", *options) as running:
-        yield running
+    with served(tmp_path / "out", *options) as cluster:
+        yield cluster
 
 
 def reader(cluster: Served, tmp_path: Path) -> Path:
-    """Return the kubeconfig of somebody who may do nothing but what the documentation says recording needs."""
+    """Return the kubeconfig of a user with only the permissions that the documentation lists for recording."""
     reference = Path(__file__).parents[2] / "docs" / "reference" / "cli-record.md"
     role = yaml.safe_load(reference.read_text().split("```yaml")[1].split("```")[0])
     group = "rbac.authorization.k8s.io"
@@ -57,32 +57,32 @@ def reader(cluster: Served, tmp_path: Path) -> Path:
     path = tmp_path / "reader.yaml"
     path.write_text(yaml.safe_dump(config))
     with pytest.raises(ApiStatusError):
-        create(ClusterConnection(path), "not-allowed", 1, "1")
+        create_pod(ClusterConnection(path), "not-allowed", 1, "1")
     return path
 
 
-def record(*words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-m", "batkube", "record", *words], stderr=subprocess.PIPE, text=True)
+def start_recording(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-m", "batkube", "record", *arguments], stderr=subprocess.PIPE, text=True)
 
 
 def await_session(process: subprocess.Popen[str], trace: Path, sessions: int = 1) -> None:
-    """Wait until so many sessions have begun, and the last one watches."""
-    end = time.monotonic() + PATIENCE_S
+    """Wait until this number of sessions has started, and the last one watches."""
+    deadline = time.monotonic() + PATIENCE_S
     while not ((trace / LOG_FILE).exists() and (trace / LOG_FILE).read_text().count('"begun"') == sessions):
         assert process.poll() is None, process.stderr and process.stderr.read()
-        assert time.monotonic() < end
+        assert time.monotonic() < deadline
         time.sleep(0.05)
     time.sleep(1.0)
 
 
-def end(process: subprocess.Popen[str]) -> str:
+def stop_recording(process: subprocess.Popen[str]) -> str:
     process.terminate()
     _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, errors
     return errors
 
 
-def create(access: ClusterConnection, name: str, length: int, cpu: str) -> None:
+def create_pod(access: ClusterConnection, name: str, length: int, cpu: str) -> None:
     container = {"name": "main", "image": "private/image", "resources": {"requests": {"cpu": cpu}}}
     metadata = {"name": name, "annotations": {"batkube.io/duration": str(length)}}
     access.create(PODS, {"metadata": metadata, "spec": {"restartPolicy": "Never", "containers": [container]}})
@@ -99,22 +99,22 @@ def await_ends(access: ClusterConnection) -> dict[str, KubeObject]:
 
 
 def stamps_of(pod: KubeObject) -> tuple[float, float, float]:
-    """Return when a pod was created, started and finished, as the cluster says: whole seconds."""
-    end: dict[str, Any] = pod["status"]["containerStatuses"][0]["state"]["terminated"]
-    stamps = (pod["metadata"]["creationTimestamp"], end["startedAt"], end["finishedAt"])
+    """Return the creation, start and end of a pod by its API timestamps, in whole seconds."""
+    terminated: dict[str, Any] = pod["status"]["containerStatuses"][0]["state"]["terminated"]
+    stamps = (pod["metadata"]["creationTimestamp"], terminated["startedAt"], terminated["finishedAt"])
     first, second, third = (instant_of(stamp) / NANOSECONDS_PER_SECOND for stamp in stamps)
     return first, second, third
 
 
 def test_a_recorded_cluster_replays_to_the_same_pods_order_and_times(cluster: Served, tmp_path: Path) -> None:
     access, trace = ClusterConnection(cluster.kubeconfig), tmp_path / "trace"
-    recording = record("--kubeconfig", str(reader(cluster, tmp_path)), "-o", str(trace))
+    recording = start_recording("--kubeconfig", str(reader(cluster, tmp_path)), "-o", str(trace))
     await_session(recording, trace)
     for number, (length, cpu) in enumerate(LOAD):
-        create(access, f"p{number}", length, cpu)
+        create_pod(access, f"p{number}", length, cpu)
         time.sleep(0.6)
     pods = await_ends(access)
-    end(recording)
+    stop_recording(recording)
 
     run = batkube.run(
         workload=trace / "workload.yaml",
@@ -130,40 +130,40 @@ def test_a_recorded_cluster_replays_to_the_same_pods_order_and_times(cluster: Se
     recorded = {name: stamps_of(pod) for name, pod in pods.items()}
     assert max(start - submission for submission, start, _ in recorded.values()) >= 4, "some pods waited"
     assert sorted(pods, key=lambda name: replayed[name][1]) == sorted(pods, key=lambda name: (recorded[name][1], name))
-    # The two clocks differ by a constant. The API's timestamps are rounded down, so that alone lets what is left differ
-    # by a second; the replay may be a second off beside it.
+    # The two clocks differ by a constant. API timestamps are rounded down, which adds an error of up to a second; the
+    # replay may differ by another second.
     ahead = [stamp - when for name in pods for stamp, when in zip(recorded[name], replayed[name], strict=True)]
     assert max(ahead) - min(ahead) < 2.0
     for number, (length, _) in enumerate(LOAD):
         assert replayed[f"p{number}"][2] - replayed[f"p{number}"][1] == pytest.approx(length, abs=1.0)
 
 
-def test_a_recording_goes_on_and_knows_what_happened_in_between_without_any_name(
+def test_a_resumed_recording_includes_changes_between_the_sessions_and_no_names(
     cluster: Served, tmp_path: Path
 ) -> None:
     access, trace = ClusterConnection(cluster.kubeconfig), tmp_path / "trace"
-    words = ("--kubeconfig", str(cluster.kubeconfig), "-o", str(trace), "--hash-names")
-    create(access, "plain-before", 1, "1")
+    arguments = ("--kubeconfig", str(cluster.kubeconfig), "-o", str(trace), "--hash-names")
+    create_pod(access, "plain-before", 1, "1")
     await_ends(access)
     time.sleep(1.5)
-    first = record(*words)
+    first = start_recording(*arguments)
     await_session(first, trace)
-    create(access, "plain-watched", 30, "1")
+    create_pod(access, "plain-watched", 30, "1")
     time.sleep(1.0)
-    notes = end(first)
-    assert "still ran when the recording ended" in notes
-    create(access, "plain-between", 3, "1")
+    notes = stop_recording(first)
+    assert "was still running when the recording ended" in notes
+    create_pod(access, "plain-between", 3, "1")
     with (trace / LOG_FILE).open("ab") as log:
         log.write(b'{"type":"pod","at":')  # as after a power cut
     await_ends(access)
-    second = record(*words, "--resume", "--for", "2s")
+    second = start_recording(*arguments, "--resume", "--for", "2s")
     _, notes = second.communicate(timeout=PATIENCE_S)
     assert second.returncode == 0, notes
 
-    assert "while nobody watched" in notes
+    assert "while there was no watch" in notes
     jobs = read_workload(trace / "workload.yaml").jobs
     lengths = [job.profile.duration / NANOSECONDS_PER_SECOND for job in jobs]  # type: ignore[attr-defined]
-    # The one ended unwatched, as a timestamp tells; the other has two of them, each of which may be a second off.
+    # The end of the first, and both times of the second, are timestamps: each may be a second off.
     assert lengths == [pytest.approx(30, abs=2.0), pytest.approx(3, abs=1.0)]
     assert sum(isinstance(line, SessionStart) for line in read_log(trace / LOG_FILE)) == 2
     for file in trace.iterdir():
@@ -172,7 +172,7 @@ def test_a_recording_goes_on_and_knows_what_happened_in_between_without_any_name
 
 
 @pytest.mark.parametrize(
-    ("words", "problem"),
+    ("arguments", "problem"),
     [
         ([], "option --kubeconfig is missing"),
         (["--kubeconfig", "x"], "option --out is missing"),
@@ -180,12 +180,16 @@ def test_a_recording_goes_on_and_knows_what_happened_in_between_without_any_name
         (["--kubeconfig", "x", "-o", "t", "--for", "soon"], "is not a duration"),
         (["--kubeconfig", "x", "-o", "t", "--for", "0s"], "must be longer than 0"),
         (["--kubeconfig", "x", "-o", "."], "--resume"),
-        (["--kubeconfig", "x", "-o", "t", "--resume"], "no recording to go on with"),
+        (["--kubeconfig", "x", "-o", "t", "--resume"], "has no recording to resume"),
     ],
 )
-def test_misuse_is_one_message(words: list[str], problem: str, tmp_path: Path) -> None:
+def test_a_usage_error_is_reported_without_a_traceback(arguments: list[str], problem: str, tmp_path: Path) -> None:
     result = subprocess.run(
-        [sys.executable, "-m", "batkube", "record", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "batkube", "record", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert result.returncode == 2
