@@ -12,9 +12,8 @@ batkube.compare(run, "out/fcfs")                    # runs side by side
 batkube.experiment("experiment.yaml", "out")        # a grid of runs, with their results as one frame
 batkube.Results("out/easy")                         # a run's folder, read back; batkube.ExperimentResults likewise
 
-Errors are `InputError` (what was given cannot be used), `RunFailed` (the scheduler failed) and `Bug`.
-Names are looked up when they are first used, so that the command line is in charge, of Ctrl-C too, before anything
-large is imported.
+Errors are `InputError` (invalid input), `RunFailed` (the scheduler failed) and `Bug`. Names are imported on first use,
+so that the command line handles Ctrl-C before anything large is imported.
 """
 
 from __future__ import annotations

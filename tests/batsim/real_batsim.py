@@ -1,4 +1,4 @@
-"""The real Batsim, run beside ours: the same command line, the same scheduler in this process, both their files."""
+"""Runs the real Batsim with the same arguments as ours, and with a scheduler in this process."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 
 from batkube.batsim.protocol.zmq_sockets import Replier
 
-#: Its log, beside its other files.
+#: The name of its log, in the folder of its output files.
 LOG = "batsim.log"
-#: Real seconds after which a Batsim that says nothing has hung, on however busy a machine.
-_PATIENCE_S = 300.0
+#: The real time without a message after which Batsim counts as hung, in seconds.
+_TIMEOUT_S = 300.0
 
 
-class Partner(Protocol):
+class Scheduler(Protocol):
     """A scheduler in this process."""
 
     def request(self, text: str) -> bytes:
@@ -26,33 +26,33 @@ class Partner(Protocol):
 
 
 class _Ended(Exception):
-    """Batsim ends, and says nothing any more."""
+    """Batsim has exited."""
 
 
 def real_batsim() -> str:
-    """Return the path of the real Batsim; tests that need it are skipped where there is none."""
+    """Return the path of the real Batsim; skip the test if it is not installed."""
     path = shutil.which("batsim")
     if path is None:
-        pytest.skip("needs a batsim on the PATH: docs/how-to/coming-from-batsim.md tells how to build it")
+        pytest.skip("needs a batsim on the PATH: docs/how-to/coming-from-batsim.md describes how to build it")
     return path
 
 
-def run_real_batsim(words: Sequence[str], folder: Path, scheduler: Partner | None) -> int:
-    """Run Batsim in `folder`, whose files begin with `out` there; return its exit code."""
+def run_real_batsim(arguments: Sequence[str], folder: Path, scheduler: Scheduler | None) -> int:
+    """Run Batsim with its output files `out_*` in `folder`; return its exit code."""
     if scheduler is None:
         with (folder / LOG).open("w") as log:
-            command = [real_batsim(), *words, "-e", str(folder / "out")]
-            return subprocess.run(command, stdout=log, stderr=log, check=False, timeout=_PATIENCE_S).returncode
+            command = [real_batsim(), *arguments, "-e", str(folder / "out")]
+            return subprocess.run(command, stdout=log, stderr=log, check=False, timeout=_TIMEOUT_S).returncode
     replier = Replier("tcp://127.0.0.1:*")
-    command = [real_batsim(), *words, "-e", str(folder / "out"), "-s", replier.endpoint]
+    command = [real_batsim(), *arguments, "-e", str(folder / "out"), "-s", replier.endpoint]
     with (folder / LOG).open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
 
         def check(waited_s: float) -> None:
             if process.poll() is not None:
                 raise _Ended
-            if waited_s > _PATIENCE_S:
+            if waited_s > _TIMEOUT_S:
                 process.kill()
-                raise AssertionError(f"Batsim has said nothing for {_PATIENCE_S:g} s: {' '.join(command)}")
+                raise AssertionError(f"no message from Batsim for {_TIMEOUT_S:g} s: {' '.join(command)}")
 
         try:
             while True:

@@ -1,4 +1,4 @@
-"""Recorded runs of the real Batsim 4.2.1: their commands, messages and tables, and the scheduler that took part."""
+"""Recorded runs of the real Batsim 4.2.1: their commands, messages, output files and schedulers."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ import typer
 from batkube.batsim.simulator import run
 from batkube.cli.commands.batsim import batsim
 
-#: Real seconds, which nobody can repeat, and what a Batsim was built as.
+#: Real times and the version, which are not compared.
 _NOT_COMPARED = ("scheduling_time", "simulation_time", "batsim_version")
-#: Sums of energy, which are compared by their relative difference; all other numbers are times or counts.
+#: Columns with energies, which have a relative tolerance; all other numbers are times or counts.
 _ENERGIES = ("consumed_energy", "consumed_joules", "energy", "epower", "wattmin")
 
 
 class Recording:
-    """One recorded run."""
+    """A recorded run."""
 
     def __init__(self, shared: Path, name: str) -> None:
         self.folder = shared / "batsim-runs"
@@ -36,60 +36,60 @@ class Recording:
 
     @property
     def arguments(self) -> list[str]:
-        """What Batsim was called with; a configuration lost its quotes when it was written down."""
+        """The arguments of Batsim; the recording lacks the quotes of a configuration."""
         text = self.command.rpartition(";")[2].strip()
         return shlex.split(re.sub(r"(--sched-cfg) (\{.*\})", r"\1 '\2'", text))[1:]
 
     @property
     def policy(self) -> str:
-        """Which of its policies the scheduler followed."""
+        """The policy of the scheduler."""
         match = re.search(r"--policy (\w+)", self.command)
         return match[1] if match else "Fcfs"
 
     @property
     def messages(self) -> list[str]:
-        """What Batsim said; nothing without a scheduler."""
+        """The messages of Batsim; none without a scheduler."""
         path = self._run / "messages.jsonl"
         lines = path.read_text().splitlines() if path.exists() else []
         return [line["raw"] for line in map(json.loads, lines) if line["dir"] == "batsim->sched"]
 
     def table(self, name: str) -> list[list[str]]:
-        """Return the cells of one of its files, and nothing for one that is empty or not there."""
+        """Return the cells of an output file; none if it is empty or missing."""
         path = self._run / f"out_{name}.csv"
         return read_table(path) if path.exists() else []
 
-    def scheduler(self) -> RecordedScheduler | Playback:
-        """Return the scheduler that took part, new; of one that is not here, what it said."""
+    def scheduler(self) -> RecordedScheduler | ReplayingScheduler:
+        """Return a new instance of the recorded scheduler, or one that repeats its replies if it is not available."""
         if "pybatsim" in self.command:
             lines = map(json.loads, (self._run / "messages.jsonl").read_text().splitlines())
-            return Playback([line["raw"] for line in lines if line["dir"] != "batsim->sched"])
+            return ReplayingScheduler([line["raw"] for line in lines if line["dir"] != "batsim->sched"])
         return RecordedScheduler(getattr(_module(self.folder / "sched.py"), self.policy)())
 
 
 class RecordedScheduler:
-    """The scheduler of the recordings, without a socket between it and us."""
+    """The scheduler of the recordings, without a socket."""
 
-    def __init__(self, policy: Any) -> None:  # noqa: ANN401 - a class of others, with no types
+    def __init__(self, policy: Any) -> None:  # noqa: ANN401 - a class without types
         self._policy = policy
-        self.heard: list[str] = []
+        self.messages: list[str] = []
 
     def request(self, text: str) -> bytes:
-        """Hand it a message, and return its reply."""
-        self.heard.append(text)
+        """Return the reply to a message."""
+        self.messages.append(text)
         reply, _ = self._policy.handle(json.loads(text))
         return json.dumps(reply).encode()
 
 
-class Playback:
-    """Says again what a scheduler said."""
+class ReplayingScheduler:
+    """Repeats the replies of a scheduler."""
 
     def __init__(self, replies: Sequence[str]) -> None:
         self._replies = iter(replies)
-        self.heard: list[str] = []
+        self.messages: list[str] = []
 
     def request(self, text: str) -> bytes:
         """Return the next reply."""
-        self.heard.append(text)
+        self.messages.append(text)
         return next(self._replies).encode()
 
 
@@ -104,20 +104,20 @@ def _module(path: Path) -> ModuleType:
     return sys.modules[path.stem]
 
 
-def arguments_of(words: Sequence[str]) -> run.SimulatorArguments:
-    """Return what our command line makes of the words of Batsim's."""
-    caught: list[run.SimulatorArguments] = []
+def arguments_of(options: Sequence[str]) -> run.SimulatorArguments:
+    """Return the arguments that our command line makes of Batsim's options."""
+    parsed: list[run.SimulatorArguments] = []
     app = typer.Typer()
     app.command()(batsim)
     original = run.run_batsim
-    run.run_batsim = lambda arguments, listener=None, scheduler=None: caught.append(arguments)
+    run.run_batsim = lambda arguments, listener=None, scheduler=None: parsed.append(arguments)
     try:
-        typer.main.get_command(app).main(["-q", *words], standalone_mode=False)
+        typer.main.get_command(app).main(["-q", *options], standalone_mode=False)
     finally:
         run.run_batsim = original
-    if not caught:
+    if not parsed:
         raise click.UsageError("nothing is simulated")
-    return caught[0]
+    return parsed[0]
 
 
 def read_table(path: Path) -> list[list[str]]:
@@ -127,7 +127,7 @@ def read_table(path: Path) -> list[list[str]]:
 
 
 def comparable(message: str) -> object:
-    """Return what a message says, without the paths of the machine it was said on."""
+    """Return the content of a message, without the paths of the machine on which it was recorded."""
     content = json.loads(message)
     for event in content["events"]:
         if event["type"] == "SIMULATION_BEGINS":
@@ -136,28 +136,29 @@ def comparable(message: str) -> object:
 
 
 class Tolerance(NamedTuple):
-    """How far numbers of two tables may be apart."""
+    """The allowed differences between numbers of two tables."""
 
-    #: Of energies: as a share, and in joules.
+    #: For energies: relative, and in joules.
     energy_share: float = 1e-6
     energy_j: float = 0.0
-    #: Of the mean power in a row of consumed_energy.csv.
+    #: For the mean power in a row of consumed_energy.csv: relative.
     power_share: float = 1e-6
-    #: Of dates, in seconds, and as a share: consumed_energy.csv writes six digits, however long the simulation.
+    #: For dates, in seconds, and relative: consumed_energy.csv has six digits, however long the simulation.
     time_s: float = 1e-4
     time_share: float = 0.0
 
 
-#: Recorded runs are as close as that.
+#: For recorded runs.
 CLOSE = Tolerance()
-#: Of generated ones some last for days, and some rows are means over a millisecond, with dates off by nanoseconds.
+#: For generated scenarios: some last for days, and some rows are means over a millisecond, with dates that differ by
+#: nanoseconds.
 ANY_SCENARIO = Tolerance(energy_j=2e-5, power_share=1e-4, time_share=1.1e-5)
 
 
 def differences(
     ours: Sequence[Sequence[str]], theirs: Sequence[Sequence[str]], tolerance: Tolerance = CLOSE
 ) -> Iterator[str]:
-    """Yield where two tables differ: numbers by more than `tolerance`, texts at all."""
+    """Yield the differences between two tables: numbers by more than `tolerance`, and all other texts."""
     if not theirs:
         return
     if len(ours) != len(theirs):
@@ -170,7 +171,7 @@ def differences(
 
 
 def _agree(name: str, mine: str, other: str, tolerance: Tolerance) -> bool:
-    # Less than a nanosecond after the start there is a mean power for Batsim, and no time yet for us.
+    # Less than a nanosecond after the start, Batsim computes a mean power, and our time is still 0.
     if mine == other or (name == "epower" and mine == "NA"):
         return True
     try:
@@ -183,6 +184,6 @@ def _agree(name: str, mine: str, other: str, tolerance: Tolerance) -> bool:
         return math.isclose(ours, theirs, rel_tol=tolerance.energy_share, abs_tol=tolerance.energy_j)
     if name == "time":
         return math.isclose(ours, theirs, rel_tol=tolerance.time_share, abs_tol=tolerance.time_s)
-    # The times of many machines add up to a sum with as many errors.
+    # The sum of the times of many machines has the sum of their errors.
     slack = 1e-2 if name.startswith("time_") else tolerance.time_s
     return math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=slack)

@@ -1,8 +1,8 @@
-"""Our fluid model and SimGrid's L07, on random platforms, with random tasks: the same ends.
+"""Our fluid model and SimGrid's L07 model have the same end times, with random platforms and tasks.
 
-Asked for by BATKUBE_SLOW_TESTS=1; needs g++ and Debian's libsimgrid-dev. Ends agree to 1e-6 relative in all cases but
-one: where several tasks use one fat pipe at once. SimGrid's rounds take from a fat pipe what the least of them took, so
-the others are offered it again, and more than its bandwidth in the end; here each has the bandwidth, and no more.
+Enabled by BATKUBE_SLOW_TESTS=1; needs g++ and Debian's libsimgrid-dev. End times agree within 1e-6 (relative), except
+where several tasks use one fat pipe at once: SimGrid charges it for the smallest increment of its tasks only, so it
+offers the rest again and allocates more than the bandwidth. Our model gives each task the bandwidth, and no more.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from pathlib import Path
 
 import pytest
 from tests import opt_in
-from tests.fluid.playing import Arrival, compiled_oracle, ends_of_ours, ends_of_simgrid
+from tests.fluid.end_times import Arrival, compile_oracle, our_end_times, simgrid_end_times
 
 PLATFORMS = 1000
 
 
 @pytest.fixture(scope="module")
 def oracle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    program = compiled_oracle(tmp_path_factory.mktemp("oracle"))
+    program = compile_oracle(tmp_path_factory.mktemp("oracle"))
     if program is None:
         pytest.skip("needs g++ and libsimgrid-dev")
     return program
 
 
 def random_cluster(rng: random.Random, name: str, size: int) -> str:
-    """Return a cluster with or without backbone, limiter, loopback and duplex links."""
+    """Return a cluster, at random with a backbone, limiters, loopbacks and duplex links."""
     attributes = {
         "id": name,
         "prefix": f"{name}-",
@@ -48,7 +48,7 @@ def random_cluster(rng: random.Random, name: str, size: int) -> str:
 
 
 def random_clusters(rng: random.Random) -> tuple[str, list[str]]:
-    """Return clusters that a link connects, and the names of their hosts."""
+    """Return clusters that are connected by a link, and the names of their hosts."""
     sizes = [rng.randint(2, 6) for _ in range(rng.choice((1, 2, 3)))]
     lines = [random_cluster(rng, f"c{number}", size) for number, size in enumerate(sizes)]
     duplex = rng.random() < 0.5
@@ -64,7 +64,7 @@ def random_clusters(rng: random.Random) -> tuple[str, list[str]]:
 
 
 def random_mesh(rng: random.Random) -> tuple[str, list[str]]:
-    """Return hosts with a route of a few shared links between each two, or shortest paths along a chain of them."""
+    """Return hosts with routes of a few shared links, between each two or along a chain with shortest paths."""
     hosts = [f"h{number}" for number in range(rng.randint(2, 7))]
     speeds = [f'<host id="{host}" speed="{rng.randint(1, 40)}e8f" core="{rng.choice((1, 2))}"/>' for host in hosts]
     links = [
@@ -97,7 +97,7 @@ def random_tasks(rng: random.Random, hosts: list[str]) -> list[Arrival]:
 
 @opt_in.slow("runs SimGrid a thousand times")
 @pytest.mark.parametrize("block", range(10))
-def test_tasks_end_when_simgrid_says(oracle: Path, tmp_path: Path, block: int) -> None:
+def test_end_times_are_those_of_simgrid(oracle: Path, tmp_path: Path, block: int) -> None:
     size = PLATFORMS // 10
     for seed in range(block * size, (block + 1) * size):
         rng = random.Random(seed)
@@ -108,15 +108,15 @@ def test_tasks_end_when_simgrid_says(oracle: Path, tmp_path: Path, block: int) -
             f'<platform version="4.1">{body}</platform>\n'
         )
         tasks = random_tasks(rng, hosts)
-        ours = ends_of_ours(platform, tasks)
-        theirs = ends_of_simgrid(oracle, platform, tasks)
+        ours = our_end_times(platform, tasks)
+        theirs = simgrid_end_times(oracle, platform, tasks)
         assert ours.keys() == theirs.keys(), seed
         assert ours == pytest.approx(theirs, rel=1e-6, abs=2e-9), seed
 
 
 @opt_in.slow("runs SimGrid")
-def test_simgrid_overcommits_a_fat_pipe_and_ours_does_not(oracle: Path, tmp_path: Path) -> None:
-    """Two tasks loop back over one fat pipe of 100 MB/s; a slow link holds one of them to 10 MB/s."""
+def test_simgrid_overcommits_a_fat_pipe_and_our_model_does_not(oracle: Path, tmp_path: Path) -> None:
+    """Two tasks use a fat pipe of 100 MB/s; a slow link limits one of them to 10 MB/s."""
     platform = tmp_path / "fat.xml"
     platform.write_text(
         '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
@@ -131,7 +131,7 @@ def test_simgrid_overcommits_a_fat_pipe_and_ours_does_not(oracle: Path, tmp_path
         Arrival("far", 0.0, ["a", "b"], [0.0, 0.0], [0.0, 1e9, 0.0, 0.0]),
     ]
 
-    ours, theirs = ends_of_ours(platform, tasks), ends_of_simgrid(oracle, platform, tasks)
+    ours, theirs = our_end_times(platform, tasks), simgrid_end_times(oracle, platform, tasks)
 
     assert ours == pytest.approx({"loop": 10.0, "far": 100.0})
     assert theirs["loop"] < 5

@@ -1,4 +1,4 @@
-"""Rates of tasks that share resources."""
+"""The rates of tasks that share resources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from batkube.fluid.sharing import compute_rates
 from batkube.fluid.tasks import FluidResource, Task
 
-#: Relative to a capacity: what floating point and SimGrid's precision may leave.
+#: The tolerance relative to a capacity, for floating point and SimGrid's precision.
 CLOSE = 1e-9
 
 System = list[Task]
@@ -43,10 +43,10 @@ def resources_of(tasks: System) -> list[FluidResource]:
     return list(dict.fromkeys(resource for task in tasks for resource, _ in task.uses))
 
 
-@pytest.mark.parametrize("is_thrifty", [False, True])
+@pytest.mark.parametrize("charges_once", [False, True])
 @given(tasks=systems())
-def test_no_resource_is_overcommitted_and_no_bound_exceeded(tasks: System, is_thrifty: bool) -> None:
-    rates = compute_rates(tasks, is_thrifty=is_thrifty)
+def test_no_resource_is_overcommitted_and_no_bound_exceeded(tasks: System, charges_once: bool) -> None:
+    rates = compute_rates(tasks, charges_once=charges_once)
 
     for resource in resources_of(tasks):
         assert load(resource, tasks, rates) <= resource.capacity * (1 + CLOSE)
@@ -54,8 +54,8 @@ def test_no_resource_is_overcommitted_and_no_bound_exceeded(tasks: System, is_th
 
 
 @given(tasks=systems())
-def test_without_simgrids_peculiarity_no_task_could_go_faster_without_slowing_another(tasks: System) -> None:
-    rates = compute_rates(tasks, is_thrifty=True)
+def test_if_increments_are_charged_once_no_task_could_be_faster_without_slowing_another(tasks: System) -> None:
+    rates = compute_rates(tasks, charges_once=True)
 
     for task, rate in zip(tasks, rates, strict=True):
         exhausted = [r for r, _ in task.uses if load(r, tasks, rates) >= r.capacity * (1 - CLOSE) - 1e-4]
@@ -68,7 +68,7 @@ def test_the_order_of_tasks_does_not_matter(tasks: System) -> None:
 
 
 @given(capacity=st.floats(1e3, 1e9), weights=st.lists(st.floats(1.0, 1e6), min_size=1, max_size=8))
-def test_who_shares_one_resource_only_gets_the_same_of_it(capacity: float, weights: list[float]) -> None:
+def test_tasks_that_share_only_one_resource_get_equal_parts_of_it(capacity: float, weights: list[float]) -> None:
     shared = FluidResource("r", capacity)
     tasks = [Task(str(number), [(shared, weight)]) for number, weight in enumerate(weights)]
 
@@ -78,15 +78,15 @@ def test_who_shares_one_resource_only_gets_the_same_of_it(capacity: float, weigh
     assert shares == pytest.approx([capacity / len(weights)] * len(weights))
 
 
-def test_simgrid_charges_a_task_that_has_its_rate_in_later_rounds_too() -> None:
-    """In round one a is at its bound. c is held by y, whose offers shrink by half each round, so that there are many
-    rounds; a is charged in each, and b ends below what is left."""
+def test_a_task_that_has_stopped_growing_is_charged_in_later_rounds_as_in_simgrid() -> None:
+    """Task a is at its bound in round one. Resource y limits c, and halves its offer in each round, so there are many
+    rounds. In each of them a is charged again, so b gets less than what is left."""
     x, y = FluidResource("x", 30.0), FluidResource("y", 8.0)
     a = Task("a", [(x, 1.0)], bound=1.0)
     b = Task("b", [(x, 1.0), (y, 1e-3)])
     c = Task("c", [(x, 1.0), (y, 1.0)])
 
-    peculiar, thrifty = compute_rates([a, b, c]), compute_rates([a, b, c], is_thrifty=True)
+    as_in_simgrid, charged_once = compute_rates([a, b, c]), compute_rates([a, b, c], charges_once=True)
 
-    assert math.fsum(thrifty) == pytest.approx(30.0, abs=1e-4)
-    assert math.fsum(peculiar) < 30.0 - 1e-3
+    assert math.fsum(charged_once) == pytest.approx(30.0, abs=1e-4)
+    assert math.fsum(as_in_simgrid) < 30.0 - 1e-3

@@ -1,4 +1,4 @@
-"""A small graph and jobspecs of our own, for tests that need nothing published."""
+"""A small graph and a jobspec."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 
 def jgf(nodes: int = 2, cores: int = 4) -> dict[str, Any]:
-    """Return a cluster of nodes with cores, as JGF says it."""
+    """Return a cluster of nodes with cores in JGF."""
     vertices: list[dict[str, Any]] = []
     edges: list[dict[str, Any]] = []
 
@@ -47,7 +47,7 @@ def graph_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def jobspec_file(tmp_path: Path) -> Path:
-    """A file that asks for two cores of a node."""
+    """A jobspec for two cores of a node."""
     path = tmp_path / "job.yaml"
     path.write_text(JOBSPEC, encoding="utf-8")
     return path

@@ -1,4 +1,4 @@
-"""Random graphs, jobspecs and commands, for a comparison with Fluxion's own resource-query."""
+"""Random graphs, jobspecs and commands for a comparison with Fluxion's resource-query."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CONSTRAINTS: list[dict[str, Any]] = [
 
 
 class SessionMaker:
-    """Writes a graph and jobspecs into a folder and thinks up commands, all of them by a seed."""
+    """Generates a graph, jobspecs and commands from a seed, the first two as files in a folder."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self._folder = folder
@@ -57,7 +57,7 @@ class SessionMaker:
         return options, "\n".join([*commands, "quit", ""])
 
     def _make_graph(self) -> None:
-        """Make racks or none, nodes, sockets or none, and what is in them."""
+        """Generate nodes with cores, GPUs and memory, with or without racks and sockets."""
         draw = self._draw
         racks, sockets = draw.choice([0, 1, 2]), draw.choice([0, 0, 1, 2])
         leaves = {"core": draw.choice([1, 2, 4]), "gpu": draw.choice([0, 1, 2]), "memory": draw.choice([0, 1, 2])}
@@ -79,16 +79,16 @@ class SessionMaker:
 
     def _add(self, type: str, id: int, parent: int | None, rank: int = -1, **metadata: object) -> int:
         number = len(self._vertices)
-        above = "" if parent is None else self._vertices[parent]["metadata"]["paths"]["containment"]
-        known = {"type": type, "id": id, "rank": rank, "paths": {"containment": f"{above}/{type}{id}"}}
-        kept = {key: value for key, value in metadata.items() if value}
-        self._vertices.append({"id": str(number), "metadata": {**known, **kept}})
+        parent_path = "" if parent is None else self._vertices[parent]["metadata"]["paths"]["containment"]
+        required = {"type": type, "id": id, "rank": rank, "paths": {"containment": f"{parent_path}/{type}{id}"}}
+        optional = {key: value for key, value in metadata.items() if value}
+        self._vertices.append({"id": str(number), "metadata": {**required, **optional}})
         if parent is not None:
             self._edges.append({"source": str(parent), "target": str(number)})
         return number
 
     def _jobspec(self) -> dict[str, Any]:
-        """Ask for some of the levels that there are, with a slot at one of them."""
+        """Return a jobspec for some of the levels of the graph, with a slot at one of them."""
         draw = self._draw
         types = {vertex["metadata"]["type"] for vertex in self._vertices}
         levels = [type for type in ("rack", "node", "socket") if type in types]

@@ -1,8 +1,9 @@
-"""`batkube graph query` and Fluxion's resource-query, side by side: random sessions, the same bytes.
+"""Random sessions have the same output with `batkube graph query` and Fluxion's resource-query.
 
-Needs a `resource-query` on the PATH (docs/explanation/graph-matching.md says how to build one); `BATKUBE_SESSIONS=N`
-takes N sessions instead of a few. Left out are `remove`, after which Fluxion miscounts what jobs still hold of what is
-gone, and `find agfilter=true`, which looks at the time of day there and at the session's time, zero, here.
+Requires a `resource-query` on the PATH (docs/explanation/graph-matching.md says how to build one). `BATKUBE_SESSIONS=N`
+sets the number of sessions. Two commands are excluded: `remove`, after which Fluxion miscounts the resources of jobs
+that held removed vertices, and `find agfilter=true`, which in Fluxion uses the time of day and here the session's time,
+zero.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SESSIONS = int(os.environ.get("BATKUBE_SESSIONS", "50"))
 
 
 @pytest.mark.parametrize("seed", range(SESSIONS))
-def test_a_random_session_is_the_same_to_the_byte(seed: int, tmp_path: Path) -> None:
+def test_a_random_session_has_the_same_output(seed: int, tmp_path: Path) -> None:
     program = shutil.which("resource-query")
     if program is None:
         pytest.skip("no resource-query on the PATH")

@@ -1,6 +1,6 @@
-"""The runs of resource-query that Fluxion's own tests record come out byte for byte.
+"""The output of resource-query that is recorded in Fluxion's tests is reproduced byte for byte.
 
-Blocks that count visited vertices are left aside: they tell of Fluxion's inner ways, not of what was matched.
+Counts of visited vertices are excluded: they depend on Fluxion's implementation, not on the match.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from tests.opt_in import WANTED
+from tests.opt_in import IS_ENABLED
 from typer.testing import CliRunner
 
 from batkube.cli.app import build_app
@@ -19,15 +19,15 @@ from batkube.graph import parse_jobspec
 from batkube.kernel.errors import InputError
 
 _COUNTS = re.compile(r'INFO: =+\n(?:INFO: (?:PARTIAL )?CANCEL (?:PRE|POST)ORDER COUNT="\d+"\n){2}INFO: =+\n')
-#: Fluxion's test cuts this remark off before it compares.
-_REMARK = re.compile(r" \(vtx's uniq_id=\d+\)")
-#: What does not come out, by command script, and why.
+#: Fluxion's test removes this suffix before it compares.
+_SUFFIX = re.compile(r" \(vtx's uniq_id=\d+\)")
+#: The cases with different output, by command script, and why.
 DIFFERENCES = {
     "t/data/resource/commands/sibling/cmds02.in": "its graph is an hwloc file, which is not published with the cases",
     "t/data/resource/commands/sibling/cmds03.in": "its graph is an hwloc file, which is not published with the cases",
-    "t/data/resource/commands/flexible/cmds06.in": "an unknown type is told in our words, with its place",
+    "t/data/resource/commands/flexible/cmds06.in": "an unknown type is reported in our words, with its place",
 }
-#: Recorded on systems so large that each run takes ten seconds and more.
+#: Cases on systems so large that each run takes ten seconds or more.
 _LARGE = ("LONGTEST", "17 jobs")
 
 
@@ -44,11 +44,11 @@ def test_at_most_one_case_in_twenty_is_listed_as_different(cases: list[dict[str,
 
 
 @pytest.mark.parametrize("part", range(8))
-def test_cases_come_out_byte_for_byte(
+def test_the_output_of_cases_is_equal_byte_for_byte(
     part: int, cases: list[dict[str, str]], shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(shared_data / "fluxion")
-    runs = [case for case in cases[part::8] if WANTED or not any(word in case["description"] for word in _LARGE)]
+    runs = [case for case in cases[part::8] if IS_ENABLED or not any(word in case["description"] for word in _LARGE)]
 
     outputs = {str(case): _output(case, tmp_path) for case in runs if case["command_script"] not in DIFFERENCES}
 
@@ -59,7 +59,7 @@ def test_cases_come_out_byte_for_byte(
 
 
 def _output(case: dict[str, str], folder: Path) -> str:
-    """Run a case and return what it writes: into its file, or on both streams where it names none or is an error's."""
+    """Run a case and return its output: the file of -t, or else both streams."""
     file = folder / "output"
     words = shlex.split(case["resource_query_options"])
     if "-t" in words:
@@ -69,10 +69,10 @@ def _output(case: dict[str, str], folder: Path) -> str:
     text = file.read_text(encoding="utf-8") if "-t" in words else result.stdout
     if "-t" not in words or "check for unsupported" in case["description"]:
         text += result.stderr
-    return _REMARK.sub("", _COUNTS.sub("", text))
+    return _SUFFIX.sub("", _COUNTS.sub("", text))
 
 
-def test_valid_jobspecs_are_read_and_invalid_ones_refused_with_their_place(shared_data: Path) -> None:
+def test_valid_jobspecs_are_parsed_and_invalid_ones_rejected_with_the_place(shared_data: Path) -> None:
     folder = shared_data / "fluxion" / "t" / "data" / "resource" / "jobspecs" / "validation"
     valid, invalid = sorted((folder / "valid").glob("*.yaml")), sorted((folder / "invalid").glob("*.yaml"))
 

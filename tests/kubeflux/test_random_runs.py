@@ -1,7 +1,7 @@
-"""Random runs with other schedulers, failing nodes, deletions, lost watches and restarts: pictures are always true.
+"""Random runs with other schedulers, failing nodes, deletions, lost watches and restarts: caches are always correct.
 
-In each run a KubeFlux for each way to follow the cluster shares it with a policy. Each is a stranger to the others, and
-all are interrupted now and then (`restless.py`).
+In each run, a KubeFlux for each sync mode shares the cluster with a policy. None knows the others, and all are
+interrupted at random (`interrupted_scheduler.py`).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.opt_in import WANTED
+from tests.opt_in import IS_ENABLED
 
 import batkube
 
-WAYS = ("deltas", "rebuild", "own")
-#: A hundred of them where slow tests are wanted.
-SEEDS = range(100 if WANTED else 1)
-RESTLESS = Path(__file__).with_name("restless.py")
+MODES = ("deltas", "rebuild", "own")
+#: A hundred seeds with BATKUBE_SLOW_TESTS.
+SEEDS = range(100 if IS_ENABLED else 1)
+PROGRAM = Path(__file__).with_name("interrupted_scheduler.py")
 JOBS = 24
 
 
@@ -40,7 +40,7 @@ def a_workload(rng: random.Random) -> dict[str, object]:
 
 
 def some_events(rng: random.Random) -> list[dict[str, object]]:
-    """Return failures of nodes, maintenance, nodes that come and go, are tainted or moved; and deletions."""
+    """Return failures, maintenance, additions, taints and new zones of nodes, and deletions of pods."""
     deletions = rng.sample(range(JOBS), 5)
     return [
         {"between": "exponential:300", "fail": "0-2", "for": "uniform:20,120"},
@@ -52,8 +52,8 @@ def some_events(rng: random.Random) -> list[dict[str, object]]:
     ]
 
 
-def restless(way: str, seed: int) -> str:
-    return f"python:{RESTLESS} {{kubeconfig}} {{scheduler-name}} {way} {{folder}}/audit.jsonl {seed}"
+def interrupted_kubeflux(mode: str, seed: int) -> str:
+    return f"python:{PROGRAM} {{kubeconfig}} {{scheduler-name}} {mode} {{folder}}/audit.jsonl {seed}"
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
@@ -62,7 +62,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("on_failure", ["fail", "resubmit"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_picture_is_true_whatever_happens(seed: int, on_failure: str, tmp_path: Path) -> None:
+def test_the_cache_is_correct_under_random_events_and_interruptions(seed: int, on_failure: str, tmp_path: Path) -> None:
     rng = random.Random(seed)
     workload, out = tmp_path / "jobs.json", tmp_path / "out"
     workload.write_text(json.dumps(a_workload(rng)), encoding="utf-8")
@@ -72,9 +72,9 @@ def test_the_picture_is_true_whatever_happens(seed: int, on_failure: str, tmp_pa
         platform="4x4,16Gi",
         scheduler=[
             "policy-program --policy=first-fit",
-            *(f"{way}={restless(way, 3 * seed + number)}" for number, way in enumerate(WAYS)),
+            *(f"{mode}={interrupted_kubeflux(mode, 3 * seed + number)}" for number, mode in enumerate(MODES)),
         ],
-        shares=dict.fromkeys(WAYS, "25%"),
+        shares=dict.fromkeys(MODES, "25%"),
         events=some_events(rng),
         on_failure=on_failure,
         seed=seed,
@@ -84,18 +84,18 @@ def test_the_picture_is_true_whatever_happens(seed: int, on_failure: str, tmp_pa
 
     head, *lines = lines_of(out / "audit.jsonl")
     beliefs = [line for line in lines if line["kind"] != "left waiting"]
-    asked_for = dict(zip(run.jobs["job_id"].astype(str), run.jobs["scheduler"], strict=True))
+    scheduler_of = dict(zip(run.jobs["job_id"].astype(str), run.jobs["scheduler"], strict=True))
     assert head["count"] > 10
     assert head["unsettled"] == 0
     assert [line for line in beliefs if line["scheduler"] in ("deltas", "rebuild")] == []
-    # What `own` has wrong is of others: their pods, and what nodes offer.
+    # The errors of `own` are about other schedulers' pods and the offers of nodes only.
     about_pods = [line for line in beliefs if line["scheduler"] == "own" and line["kind"] != "offer"]
-    assert [line for line in about_pods if asked_for[_job_of(line["pod"])] == "own"] == []
-    for way in WAYS:
-        words = (out / "scheduler" / way / "audit.interruptions").read_text(encoding="utf-8").split()
-        assert {"cut", "restart"} <= set(words)
+    assert [line for line in about_pods if scheduler_of[_job_of(line["pod"])] == "own"] == []
+    for mode in MODES:
+        words = (out / "scheduler" / mode / "audit.interruptions").read_text(encoding="utf-8").split()
+        assert {"cut", "expire", "restart"} <= set(words)
 
 
 def _job_of(pod: str) -> str:
-    """Return the job of a pod, which may be a later attempt at it."""
+    """Return the job of a pod, which may be a retry."""
     return pod.removeprefix("default/w0-").partition("-")[0]

@@ -1,4 +1,4 @@
-"""KubeFlux in whole runs, beside another scheduler: with `none` the published fault, and the cures of it."""
+"""KubeFlux in whole runs beside another scheduler: the published fault (`none`), and the modes without it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ PODS = Path(__file__).resolve().parents[2] / "examples" / "kubeflux" / "pods.yam
 OTHERS = "others=policy-program --policy=first-fit"
 
 
-def audited(sync: str, out: Path) -> tuple[dict[str, tuple[str, str, float]], list[tuple[str, str, float]]]:
-    """Run the four pods; return phase, node and start of each, and the differences: kind, pod, since when."""
+def run_with_audit(sync: str, out: Path) -> tuple[dict[str, tuple[str, str, float]], list[tuple[str, str, float]]]:
+    """Run the four pods; return phase, node and start of each, and kind, pod and time of each difference."""
     run = batkube.run(
         workload=PODS,
         platform="2x2,8Gi",
@@ -28,10 +28,10 @@ def audited(sync: str, out: Path) -> tuple[dict[str, tuple[str, str, float]], li
     return pods, [(line["kind"], line["pod"], line["at"] / 1e9) for line in lines if line["is"] == "new"]
 
 
-def test_without_news_room_is_lost_and_found_where_there_is_none(tmp_path: Path) -> None:
-    pods, differences = audited("none", tmp_path / "out")
+def test_without_sync_the_cache_has_phantoms_and_blind_spots(tmp_path: Path) -> None:
+    pods, differences = run_with_audit("none", tmp_path / "out")
 
-    # It takes b's node for free, and the kubelet refuses; then it takes both for taken until the bookings end.
+    # In its cache b's node is free, and the kubelet rejects c. Later both nodes are full in it until the bookings end.
     assert pods["c"][:2] == ("Failed", "node-1")
     assert pods["d"] == ("Succeeded", "node-0", 3620.001)
     assert differences == [
@@ -41,16 +41,16 @@ def test_without_news_room_is_lost_and_found_where_there_is_none(tmp_path: Path)
     ]
 
 
-def test_hearing_of_its_own_pods_cures_phantoms_alone(tmp_path: Path) -> None:
-    pods, differences = audited("own", tmp_path / "out")
+def test_sync_of_own_pods_avoids_phantoms_only(tmp_path: Path) -> None:
+    pods, differences = run_with_audit("own", tmp_path / "out")
 
     assert {phase for phase, _, _ in pods.values()} == {"Succeeded"}
     assert differences == [("blind spot", "default/w0-b", 10.002)]
 
 
 @pytest.mark.parametrize("sync", ["rebuild", "deltas"])
-def test_a_picture_that_follows_the_cluster_is_true_at_every_instant(sync: str, tmp_path: Path) -> None:
-    pods, differences = audited(sync, tmp_path / "out")
+def test_full_sync_has_no_differences(sync: str, tmp_path: Path) -> None:
+    pods, differences = run_with_audit(sync, tmp_path / "out")
 
     assert pods == {
         "a": ("Succeeded", "node-0", 0.001),
@@ -61,7 +61,7 @@ def test_a_picture_that_follows_the_cluster_is_true_at_every_instant(sync: str, 
     assert differences == []
 
 
-def test_what_hears_of_its_own_pods_holds_them_however_long_they_take(tmp_path: Path) -> None:
+def test_sync_of_own_pods_keeps_them_in_the_cache_until_they_end(tmp_path: Path) -> None:
     long = {"type": "delay", "delay": 9000}
     jobs = [{"id": name, "subtime": 0, "res": 1, "profile": "long", "cpu": 2} for name in "ab"]
     late = {"id": "c", "subtime": 5000, "res": 1, "profile": "long", "cpu": 2}
@@ -77,14 +77,14 @@ def test_what_hears_of_its_own_pods_holds_them_however_long_they_take(tmp_path: 
         out=out,
     )
 
-    # As published, c would be bound after an hour, when the bookings of a and b are over, and be refused.
+    # With the published fault, c would be bound after an hour, when the bookings of a and b end, and be rejected.
     starts = dict(zip(run.jobs["job_id"].astype(str), run.jobs["starting_time"].round(), strict=True))
     assert starts == {"a": 0, "b": 0, "c": 9000}
     assert len((out / "audit.jsonl").read_text().splitlines()) == 1
 
 
-def with_a_node_that_fails(tmp_path: Path, match_policy: str) -> batkube.Run:
-    """Run three jobs on two nodes, of which the second fails and stays away; KubeFlux never hears of that."""
+def run_with_failed_node(tmp_path: Path, match_policy: str) -> batkube.Run:
+    """Run three jobs on two nodes. The second fails for good, and KubeFlux is not notified."""
     jobs = [{"id": name, "subtime": 0, "res": 1, "profile": "p", "cpu": 2} for name in "abc"]
     profiles = {"p": {"type": "delay", "delay": 300}}
     workload, events = tmp_path / "jobs.json", tmp_path / "events.yaml"
@@ -101,10 +101,10 @@ def with_a_node_that_fails(tmp_path: Path, match_policy: str) -> batkube.Run:
     )
 
 
-def test_who_is_bound_to_a_failed_node_is_queued_again_when_pods_tolerate_it_no_longer(tmp_path: Path) -> None:
-    run = with_a_node_that_fails(tmp_path, "lonode")
+def test_a_job_bound_to_a_failed_node_is_resubmitted_after_its_toleration(tmp_path: Path) -> None:
+    run = run_with_failed_node(tmp_path, "lonode")
 
-    # From 100 s on the second node is away. While b has the first one, c is bound to it again and again.
+    # The second node is lost from 100 s on. While b uses the first one, c is bound to the second repeatedly.
     ends = dict(zip(run.jobs["job_id"].astype(str), run.jobs["finish_time"].round(3), strict=True))
     assert ends == {"a": 300.001, "b": 600.002, "c": 1000.003}
     journal = [json.loads(line) for line in (tmp_path / "out" / "journal.jsonl").read_text().splitlines()]
@@ -112,6 +112,6 @@ def test_who_is_bound_to_a_failed_node_is_queued_again_when_pods_tolerate_it_no_
     assert bindings == [100.001, 400.002, 700.003]
 
 
-def test_jobs_that_are_bound_to_a_failed_node_for_ever_are_told(tmp_path: Path) -> None:
+def test_jobs_that_are_always_bound_to_a_failed_node_end_the_run(tmp_path: Path) -> None:
     with pytest.raises(RunFailed, match=r"was bound 100 times in a row to nodes that had failed"):
-        with_a_node_that_fails(tmp_path, "hinode")
+        run_with_failed_node(tmp_path, "hinode")

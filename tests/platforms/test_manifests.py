@@ -1,3 +1,5 @@
+"""Platforms from Node manifests."""
+
 from __future__ import annotations
 
 import json
@@ -34,7 +36,7 @@ def node(name: str, spec: str = "{}") -> str:
     return NODE.format(name=name, spec=spec)
 
 
-def test_allocatable_wins_over_capacity(tmp_path: Path) -> None:
+def test_allocatable_takes_precedence_over_capacity(tmp_path: Path) -> None:
     platform = read(tmp_path, node("a"))
 
     (machine,) = platform.machines
@@ -42,7 +44,7 @@ def test_allocatable_wins_over_capacity(tmp_path: Path) -> None:
     assert machine.labels == {"zone": "a"}
 
 
-def test_capacity_is_used_where_nothing_is_said_to_be_allocatable(tmp_path: Path) -> None:
+def test_without_allocatable_the_capacity_is_used(tmp_path: Path) -> None:
     platform = read(tmp_path, "kind: Node\nmetadata: {name: a}\nstatus: {capacity: {cpu: 2}}")
 
     assert platform.machines[0].capacity == {CPU: 2000, PODS: DEFAULT_PODS}
@@ -72,7 +74,7 @@ def test_taints_are_kept(tmp_path: Path) -> None:
     assert (dropped_field_note("spec.taints.timeAdded"), 1) in platform.notes
 
 
-def test_a_cordoned_node_stays_and_is_counted(tmp_path: Path) -> None:
+def test_a_cordoned_node_is_kept_and_counted_in_a_note(tmp_path: Path) -> None:
     platform = read(
         tmp_path,
         f"{node('a', '{unschedulable: true}')}---{node('b')}---{node('c', '{unschedulable: true}')}---{node('d')}",
@@ -83,18 +85,18 @@ def test_a_cordoned_node_stays_and_is_counted(tmp_path: Path) -> None:
     assert platform.notes == ((CORDONED, 2),)
 
 
-def test_a_platform_of_cordoned_nodes_only_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="every node is cordoned") as caught:
+def test_a_platform_with_only_cordoned_nodes_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="every node is cordoned") as error:
         read(tmp_path, node("a", "{unschedulable: true}"))
 
-    assert "uncordon" in (caught.value.remedy or "")
+    assert "uncordon" in (error.value.remedy or "")
 
 
 @pytest.mark.parametrize(
     ("effect", "notes"),
     [("NoSchedule", ((TAINTED, 2),)), ("NoExecute", ((TAINTED, 2),)), ("PreferNoSchedule", ())],
 )
-def test_a_node_that_taints_close_stays_and_is_counted(tmp_path: Path, effect: str, notes: object) -> None:
+def test_a_node_with_repelling_taints_is_kept_and_counted_in_a_note(tmp_path: Path, effect: str, notes: object) -> None:
     spec = f"{{taints: [{{key: k, effect: {effect}}}, {{key: l, effect: {effect}}}]}}"
 
     platform = read(tmp_path, f"{node('a', spec)}---{node('b')}---{node('c', spec)}")
@@ -107,13 +109,13 @@ def test_a_node_that_taints_close_stays_and_is_counted(tmp_path: Path, effect: s
     ("text", "at", "problem"),
     [
         ("kind: Pod\nmetadata: {name: a}", "document 1", "a Pod, not a Node"),
-        ("- 1\n- 2", "document 1", "no Kubernetes object"),
+        ("- 1\n- 2", "document 1", "not a Kubernetes object"),
         ("", None, "no machine"),
         ("kind: List\nitems: []", None, "no machine"),
         ("kind: List\nitems: 5", "items", "not a list"),
         ("kind: Node\nmetadata: {}", "metadata.name", "no name"),
         ("kind: Node\nmetadata: 3", "metadata", "not a mapping"),
-        ("kind: Node\nmetadata: {name: a}", "status", "nothing of cpu"),
+        ("kind: Node\nmetadata: {name: a}", "status", "contains no cpu"),
         ("kind: Node\nmetadata: {name: a}\nstatus: {capacity: {cpu: x}}", "capacity.cpu", "not a quantity"),
         ("kind: Node\nmetadata: {name: a}\nstatus: {capacity: {cpu: [1]}}", "capacity.cpu", "not a quantity"),
         ("kind: Node\nmetadata: {name: a}\nstatus: {capacity: {cpu: -1}}", "capacity.cpu", "negative"),
@@ -128,18 +130,16 @@ def test_a_node_that_taints_close_stays_and_is_counted(tmp_path: Path, effect: s
         ("kind: 2020-13-45", None, "not YAML"),
     ],
 )
-def test_what_is_wrong_in_a_manifest_is_said_with_its_place(
-    tmp_path: Path, text: str, at: str | None, problem: str
-) -> None:
-    with pytest.raises(InputError, match=problem) as caught:
+def test_errors_name_the_place_in_the_manifest(tmp_path: Path, text: str, at: str | None, problem: str) -> None:
+    with pytest.raises(InputError, match=problem) as error:
         read(tmp_path, text)
 
-    assert at is None or at in (caught.value.at or "")
-    assert caught.value.remedy
+    assert at is None or at in (error.value.at or "")
+    assert error.value.remedy
 
 
-def test_broken_json_is_said_with_its_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="not JSON") as caught:
+def test_an_error_in_json_names_the_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="not JSON") as error:
         read(tmp_path, '{"kind": "Node",\n oops}', "nodes.json")
 
-    assert caught.value.at == "line 2"
+    assert error.value.at == "line 2"

@@ -1,3 +1,5 @@
+"""Platforms from openb node lists."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -32,22 +34,20 @@ def test_nodes_have_cpu_memory_gpus_and_the_model_as_a_label(tmp_path: Path) -> 
         (HEAD, None, "no machine"),
         (HEAD + "a,x,1,0,\n", "line 2, cpu_milli", "not a quantity"),
         (HEAD + "a,1,1,-1,\n", "line 2, gpu", "negative"),
-        (HEAD + "a,1,1\n", "line 2", "as many values"),
-        (HEAD + "a,1,1,0,,7\n", "line 2", "as many values"),
-        (HEAD + ",1,1,0,\n", "line 2", "no name"),
+        (HEAD + "a,1,1\n", "line 2", "differs from that of columns"),
+        (HEAD + "a,1,1,0,,7\n", "line 2", "differs from that of columns"),
+        (HEAD + ",1,1,0,\n", "line 2", "the name is empty"),
         (HEAD + "a,1,1,0,\na,1,1,0,\n", "'a'", "two machines"),
     ],
 )
-def test_what_is_wrong_in_a_node_list_is_said_with_its_line(
-    tmp_path: Path, text: str, at: str | None, problem: str
-) -> None:
+def test_errors_name_the_line_of_the_node_list(tmp_path: Path, text: str, at: str | None, problem: str) -> None:
     path = tmp_path / "nodes.csv"
     path.write_text(text)
 
-    with pytest.raises(InputError, match=problem) as caught:
+    with pytest.raises(InputError, match=problem) as error:
         read_platform(str(path))
 
-    assert at is None or at in (caught.value.at or "")
+    assert at is None or at in (error.value.at or "")
 
 
 def test_the_openb_cluster_has_the_nodes_and_gpus_of_the_trace(shared_data: Path) -> None:

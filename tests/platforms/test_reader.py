@@ -1,3 +1,5 @@
+"""The choice of a reader by the form of `--platform`."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -13,11 +15,11 @@ KINDS = [".xml", ".yaml", ".yml", ".json", ".csv"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_missing_file_is_said_to_be_missing(tmp_path: Path, kind: str) -> None:
-    with pytest.raises(InputError, match="no such file") as caught:
+def test_a_missing_file_is_reported(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(InputError, match="no such file") as error:
         read_platform(str(tmp_path / f"nowhere{kind}"))
 
-    assert caught.value.remedy
+    assert error.value.remedy
 
 
 def test_a_folder_cannot_be_read(tmp_path: Path) -> None:
@@ -38,11 +40,11 @@ def test_a_file_named_like_a_shorthand_is_still_a_file(tmp_path: Path) -> None:
     ("spec", "is_file"),
     [("16x4", False), (" 2 x 1 + 3x4,1Gi", False), ("16x4.csv", True), ("a.xml", True), ("a", True)],
 )
-def test_only_a_shorthand_is_no_path(spec: str, is_file: bool) -> None:
+def test_everything_but_a_shorthand_is_a_path(spec: str, is_file: bool) -> None:
     assert is_file_spec(spec) is is_file
 
 
-def test_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+def test_text_that_is_not_utf_8_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "nodes.csv"
     path.write_bytes(b"sn,\xff")
 
@@ -61,9 +63,7 @@ FRAGMENTS = st.sampled_from(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
 @given(st.sampled_from(KINDS), st.one_of(st.binary(max_size=60), st.lists(FRAGMENTS, max_size=12).map("".join)))
-def test_no_file_however_broken_causes_anything_but_an_input_error(
-    tmp_path: Path, kind: str, content: bytes | str
-) -> None:
+def test_any_content_is_either_read_or_an_input_error(tmp_path: Path, kind: str, content: bytes | str) -> None:
     path = tmp_path / f"platform{kind}"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
 

@@ -1,3 +1,5 @@
+"""Platform shorthands."""
+
 from __future__ import annotations
 
 import pytest
@@ -11,7 +13,7 @@ from batkube.platforms.reader import read_platform
 from batkube.platforms.summary import describe
 
 
-def test_a_count_and_a_cpu_make_machines_of_that_cpu() -> None:
+def test_a_count_and_a_cpu_are_machines_with_that_cpu() -> None:
     platform = read_platform("16x1")
 
     assert [machine.name for machine in platform.machines] == [f"node-{i}" for i in range(16)]
@@ -27,11 +29,11 @@ def test_memory_and_gpus_follow_the_cpu_whatever_the_spacing(spec: str) -> None:
     assert platform.machines[1].capacity == {CPU: 4000, MEMORY: 16 * 1024**3, GPU: 2, PODS: DEFAULT_PODS}
 
 
-def test_memory_may_be_left_empty_to_give_gpus_only() -> None:
+def test_memory_may_be_empty_before_gpus() -> None:
     assert read_platform("1x4,,2").machines[0].capacity == {CPU: 4000, GPU: 2, PODS: DEFAULT_PODS}
 
 
-def test_groups_joined_by_plus_are_numbered_on() -> None:
+def test_groups_are_joined_by_plus_and_numbered_consecutively() -> None:
     platform = read_platform("16x4 + 2x8,64Gi,4")
 
     assert len(platform.machines) == 18
@@ -44,7 +46,7 @@ def test_groups_joined_by_plus_are_numbered_on() -> None:
     ("spec", "problem"),
     [
         ("0x1", "no machine"),
-        ("16x0", "without cpu"),
+        ("16x0", "has no cpu"),
         ("16x-1", "negative"),
         ("16x", "not a group"),
         ("16x4+", "not a group"),
@@ -56,22 +58,22 @@ def test_groups_joined_by_plus_are_numbered_on() -> None:
         ("", "not a platform"),
     ],
 )
-def test_a_shorthand_that_makes_no_sense_is_refused_with_a_remedy(spec: str, problem: str) -> None:
-    with pytest.raises(InputError, match=problem) as caught:
+def test_an_invalid_shorthand_is_rejected_with_a_remedy(spec: str, problem: str) -> None:
+    with pytest.raises(InputError, match=problem) as error:
         read_platform(spec)
 
-    assert caught.value.remedy
+    assert error.value.remedy
 
 
-def test_forgetting_the_memory_before_the_gpus_is_pointed_out() -> None:
-    with pytest.raises(InputError) as caught:
+def test_the_remedy_for_a_tiny_memory_is_to_write_it_as_gpus() -> None:
+    with pytest.raises(InputError) as error:
         read_platform("16x4,2")
 
-    assert caught.value.remedy == "write 2Gi if it is memory, or 16x4,,2 if it is GPUs"
+    assert error.value.remedy == "write 2Gi if it is memory, or 16x4,,2 if it is GPUs"
 
 
 @given(st.lists(st.tuples(st.integers(1, 20), st.integers(1, 256)), min_size=1, max_size=5))
-def test_a_platform_has_as_many_machines_and_cores_as_were_written(groups: list[tuple[int, int]]) -> None:
+def test_a_platform_has_the_machines_and_cores_of_its_groups(groups: list[tuple[int, int]]) -> None:
     platform = read_platform(" + ".join(f"{count}x{cpu}" for count, cpu in groups))
 
     assert len(platform.machines) == sum(count for count, _ in groups)

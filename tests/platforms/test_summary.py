@@ -1,3 +1,5 @@
+"""The one-line summary of a platform."""
+
 from __future__ import annotations
 
 import pytest
@@ -9,7 +11,7 @@ from batkube.platforms.summary import describe
 
 
 @pytest.mark.parametrize(
-    ("spec", "words"),
+    ("spec", "summary"),
     [
         ("1x6,4Gi", "1 machine: 6 cpu, 4Gi"),
         ("16x1,4Gi", "16 machines: 16 × 1 cpu, 4Gi"),
@@ -20,8 +22,8 @@ from batkube.platforms.summary import describe
         ),
     ],
 )
-def test_a_platform_is_described_by_its_kinds_of_machines(spec: str, words: str) -> None:
-    assert describe(read_platform(spec)) == words
+def test_machines_are_grouped_by_capacity(spec: str, summary: str) -> None:
+    assert describe(read_platform(spec)) == summary
 
 
 def test_an_unusual_number_of_pods_is_mentioned() -> None:

@@ -1,7 +1,7 @@
-"""A cluster in one page, to watch a policy at work without the rest of the simulator.
+"""A minimal cluster that runs a policy without the rest of the simulator.
 
-`TinyCluster` is a View. It runs jobs of type `delay`, kills them at their walltime, and puts evicted jobs back into the
-queue. It is imported by the tests beside it; seconds go in and out, instants are used inside.
+`TinyCluster` is a View. It runs jobs of type `delay`, kills them at their walltime, and queues evicted jobs again. Its
+inputs and results are in seconds.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from batkube.workloads.model import Delay, Job
 
 
 def a_machine(number: int, **capacity: int) -> Machine:
-    """Return a machine with one core unless told otherwise; `cpu` counts millicores."""
+    """Return a machine, by default with one core; `cpu` is in millicores."""
     return Machine(number, f"m{number}", {CPU: 1000, PODS: 110, **capacity})
 
 
 def a_job(
     name: str, size: int, run_s: float, *, submit_s: float = 0, walltime_s: float | None = None, **fields: object
 ) -> Job:
-    """Return a job that takes `run_s`, which is its walltime too unless told otherwise."""
+    """Return a job that takes `run_s`, which is also its walltime by default."""
     return Job(
         workload="w",
         name=name,
@@ -43,8 +43,8 @@ def a_job(
 
 
 @dataclass(slots=True)
-class Busy:
-    """A running job, as the View shows it."""
+class RunningJob:
+    """A running job in the view."""
 
     job: Job
     placement: Placement
@@ -53,25 +53,25 @@ class Busy:
 
 
 class TinyCluster:
-    """A View, and the loop that drives a policy with it."""
+    """A View, and the event loop that calls a policy."""
 
     def __init__(self, room: Room, machines: Sequence[Machine] = (), *, kills_at_walltime: bool = True) -> None:
-        """`machines` are what the policy is told of at the beginning, for those who look at more than the room."""
+        """`machines` are passed to the policy's `begin`."""
         self._machines = machines
         self.now = Instant(0)
         self.free = room
         self.arrived: list[Job] = []
         self.ended: list[Job] = []
         self.waiting: dict[str, Job] = {}
-        self.busy: dict[str, Busy] = {}
+        self.running_jobs: dict[str, RunningJob] = {}
         self.kills_at_walltime = kills_at_walltime
-        #: What happened, as (seconds, word, job name or machine ids).
-        self.story: list[tuple[float, str, str]] = []
+        #: All events as (seconds, kind, job name).
+        self.events: list[tuple[float, str, str]] = []
         self.starts_s: dict[str, float] = {}
         self.ends_s: dict[str, float] = {}
         self.machines: dict[str, tuple[int, ...]] = {}
         self._numbers = itertools.count()
-        self._happenings: list[tuple[Instant, int, int, Job | None, Busy | None]] = []
+        self._agenda: list[tuple[Instant, int, int, Job | None, RunningJob | None]] = []
 
     @property
     def queue(self) -> list[Job]:
@@ -82,72 +82,72 @@ class TinyCluster:
         return next(iter(self.waiting.values()), None)
 
     @property
-    def running(self) -> Sequence[Busy]:
-        return sorted(self.busy.values(), key=lambda busy: busy.until)
+    def running(self) -> Sequence[RunningJob]:
+        return sorted(self.running_jobs.values(), key=lambda running: running.until)
 
     def estimate(self, job: Job) -> Duration:
         assert job.walltime is not None
         return job.walltime
 
     def run(self, policy: Policy, jobs: Iterable[Job]) -> TinyCluster:
-        """Run `jobs` to their ends, or until nothing happens any more."""
+        """Run `jobs` until no event is left."""
         policy.begin(self._machines, random.Random(1))
         for job in jobs:
-            self._expect(job.submit, 1, job)
-        while self._happenings:
-            self.now = self._happenings[0][0]
+            self._book(job.submit, 1, job)
+        while self._agenda:
+            self.now = self._agenda[0][0]
             self.arrived, self.ended = [], []
-            while self._happenings and self._happenings[0][0] == self.now:
-                self._happen(*heapq.heappop(self._happenings)[3:])
-            self._obey(policy)
+            while self._agenda and self._agenda[0][0] == self.now:
+                self._handle(*heapq.heappop(self._agenda)[3:])
+            self._apply_decisions(policy)
         return self
 
-    def _expect(self, at: Instant, rank: int, job: Job | None, busy: Busy | None = None) -> None:
-        heapq.heappush(self._happenings, (at, rank, next(self._numbers), job, busy))
+    def _book(self, at: Instant, rank: int, job: Job | None, running: RunningJob | None = None) -> None:
+        heapq.heappush(self._agenda, (at, rank, next(self._numbers), job, running))
 
-    def _happen(self, job: Job | None, busy: Busy | None) -> None:
+    def _handle(self, job: Job | None, running: RunningJob | None) -> None:
         if job is None:
             return
-        if busy is None:
+        if running is None:
             self.waiting[job.name] = job
             self.arrived.append(job)
-        elif self.busy.get(job.name) is busy:
-            del self.busy[job.name]
-            self.free = self.free + busy.placement
+        elif self.running_jobs.get(job.name) is running:
+            del self.running_jobs[job.name]
+            self.free = self.free + running.placement
             self.ended.append(job)
-            self._tell("end", job)
+            self._record("end", job)
             self.ends_s[job.name] = self.now / 1e9
 
-    def _obey(self, policy: Policy) -> None:
+    def _apply_decisions(self, policy: Policy) -> None:
         for decision in policy.decide(self):
             match decision:
                 case Start(job, placement):
                     self._start(self.waiting.pop(job.name), placement)
                 case Evict(job):
-                    self.free = self.free + self.busy.pop(job.name).placement
-                    self._tell("evict", job)
-                    self._expect(self.now, 1, job)
+                    self.free = self.free + self.running_jobs.pop(job.name).placement
+                    self._record("evict", job)
+                    self._book(self.now, 1, job)
                 case Reject(job):
                     del self.waiting[job.name]
-                    self._tell("reject", job)
+                    self._record("reject", job)
                 case WakeAt(at):
                     assert at > self.now
-                    self._expect(at, 2, None)
+                    self._book(at, 2, None)
 
     def _start(self, job: Job, placement: Placement) -> None:
         self.free = self.free - placement
         assert len(placement.machine_ids) == job.size
         assert isinstance(job.profile, Delay)
-        busy = Busy(job, placement, self.now, Instant(self.now + self.estimate(job)))
+        running = RunningJob(job, placement, self.now, Instant(self.now + self.estimate(job)))
         run = min(job.profile.duration, self.estimate(job)) if self.kills_at_walltime else job.profile.duration
-        self.busy[job.name] = busy
-        self._tell("start", job)
+        self.running_jobs[job.name] = running
+        self._record("start", job)
         self.starts_s[job.name] = self.now / 1e9
         self.machines[job.name] = placement.machine_ids
-        self._expect(Instant(self.now + run), 0, job, busy)
+        self._book(Instant(self.now + run), 0, job, running)
 
-    def _tell(self, word: str, job: Job) -> None:
-        self.story.append((self.now / 1e9, word, job.name))
+    def _record(self, kind: str, job: Job) -> None:
+        self.events.append((self.now / 1e9, kind, job.name))
 
 
 def whole(count: int) -> MachineRoom:

@@ -1,4 +1,4 @@
-"""EASY and conservative backfilling. Whole published schedules are compared in the end-to-end tests."""
+"""EASY and conservative backfilling. Published schedules are compared in the end-to-end tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MACHINES = 8
 
 @st.composite
 def workloads(draw: st.DrawFn) -> list[Job]:
-    """A few jobs that crowd eight machines, many ending before their estimate."""
+    """A few jobs that overload eight machines, many of them shorter than their estimate."""
     jobs = []
     for number in range(draw(st.integers(1, 14))):
         walltime_s = draw(st.integers(1, 12))
@@ -46,7 +46,7 @@ def schedule(cluster: TinyCluster) -> dict[str, tuple[float, tuple[int, ...]]]:
 
 
 @pytest.mark.parametrize("policy", [Easy, Conservative])
-def test_a_short_job_is_backfilled_where_fcfs_lets_it_wait(policy: type[Policy]) -> None:
+def test_a_short_job_is_backfilled_that_waits_under_fcfs(policy: type[Policy]) -> None:
     jobs = [a_job("first", 3, 10), a_job("head", 4, 10, submit_s=1), a_job("short", 1, 8, submit_s=2)]
 
     assert TinyCluster(whole(4)).run(Fcfs(), jobs).starts_s["short"] == 20
@@ -70,9 +70,9 @@ def test_easy_backfills_a_long_job_beside_the_machines_reserved_for_the_head() -
     assert schedule(cluster) == {"first": (0, (0, 1)), "long": (2, (3,)), "head": (10, (0, 1, 2))}
 
 
-def test_easys_reservation_is_for_certain_machines_and_not_for_a_number_of_them() -> None:
-    # At 10 machines 0-2 and 5 are free and the head will have the lowest three, though any would do by number:
-    # the long job may not have 2, which is the lowest now, and gets 5.
+def test_the_reservation_of_easy_is_for_particular_machines_not_for_a_number() -> None:
+    # At 10 the machines 0-2 and 5 are free, and the head is promised the lowest three, although any three would do.
+    # The long job therefore may not use 2, the lowest one now, and gets 5.
     jobs = [
         a_job("a", 2, 10),
         a_job("hole", 1, 1),
@@ -102,7 +102,7 @@ def test_easy_delays_a_job_that_is_not_the_head_where_conservative_does_not() ->
     assert conservative.starts_s == {"a": 0, "b": 100, "c": 200, "d": 300}
 
 
-def test_easy_uses_at_once_what_an_early_end_frees() -> None:
+def test_easy_uses_machines_of_a_job_that_ends_early_immediately() -> None:
     jobs = [a_job("first", 4, 3, walltime_s=100), a_job("head", 4, 10, submit_s=1), a_job("next", 1, 5, submit_s=1)]
 
     cluster = TinyCluster(whole(4)).run(Easy(), jobs)
@@ -114,14 +114,15 @@ def test_easy_uses_at_once_what_an_early_end_frees() -> None:
 def test_under_easy_the_reservation_of_the_head_is_kept(jobs: list[Job]) -> None:
     promises: dict[str, Instant] = {}
 
-    class Watched(Easy):
+    class RecordingEasy(Easy):
         def decide(self, view: View) -> Iterator[Decision]:
             yield from super().decide(view)
-            held = self._reservation
-            if held is not None and held.head is view.head:
-                promises[held.head.name] = min(held.shadow, promises.get(held.head.name, held.shadow))
+            reservation = self._reservation
+            if reservation is not None and reservation.head is view.head:
+                name, shadow = reservation.head.name, reservation.shadow
+                promises[name] = min(shadow, promises.get(name, shadow))
 
-    cluster = TinyCluster(whole(MACHINES)).run(Watched(), jobs)
+    cluster = TinyCluster(whole(MACHINES)).run(RecordingEasy(), jobs)
 
     assert cluster.starts_s.keys() == {job.name for job in jobs}
     for name, promised in promises.items():
@@ -129,24 +130,24 @@ def test_under_easy_the_reservation_of_the_head_is_kept(jobs: list[Job]) -> None
 
 
 class EasyFromScratch(Policy):
-    """EASY that remembers nothing: the oracle for what `Easy` need not look at again."""
+    """EASY without state: the reference for the jobs that `Easy` need not try again."""
 
     def decide(self, view: View) -> Iterator[Decision]:
         yield from Easy().decide(view)
 
 
 @given(workloads(), st.booleans())
-def test_easy_looks_at_arrivals_only_without_changing_the_schedule(jobs: list[Job], packs: bool) -> None:
+def test_trying_only_arrived_jobs_does_not_change_the_schedule_of_easy(jobs: list[Job], packs: bool) -> None:
     room: MachineRoom | NodeRoom = nodes(*[{"cpu": 2000}] * (MACHINES // 2)) if packs else whole(MACHINES)
 
-    remembering = TinyCluster(room).run(Easy(), jobs)
-    forgetful = TinyCluster(room).run(EasyFromScratch(), jobs)
+    incremental = TinyCluster(room).run(Easy(), jobs)
+    from_scratch = TinyCluster(room).run(EasyFromScratch(), jobs)
 
-    assert schedule(remembering) == schedule(forgetful)
+    assert schedule(incremental) == schedule(from_scratch)
 
 
 class PlainConservative(Policy):
-    """Conservative backfilling in a page: a dictionary of (start, end, machines), every instant tried."""
+    """Conservative backfilling with a dictionary of (start, end, machines), in which every instant is tried."""
 
     def __init__(self) -> None:
         self.plan: dict[str, tuple[int, int, int]] = {}
@@ -179,8 +180,8 @@ def test_conservative_gives_the_schedule_of_a_plain_search(jobs: list[Job]) -> N
 
 
 def test_conservative_moves_a_planned_job_only_when_a_job_ended() -> None:
-    # Compressing in order can leave a job later than it need be: at 8 job c keeps its slot behind d's, and d moves
-    # only afterwards. The arrival at 11 may use the gap; moving c first would be another algorithm than batsched's.
+    # Compression in order can leave a job later than necessary: at 8 job c keeps its slot after d's, and d moves
+    # afterwards. The arrival at 11 may use the gap. batsched does not move c first.
     jobs = [
         a_job("a", 4, 5, submit_s=3, walltime_s=11),
         a_job("b", 2, 10, submit_s=6),
@@ -199,19 +200,19 @@ def test_conservative_moves_a_planned_job_only_when_a_job_ended() -> None:
 def test_under_conservative_no_job_is_later_than_first_planned(jobs: list[Job]) -> None:
     promises: dict[str, Instant] = {}
 
-    class Watched(Conservative):
+    class RecordingConservative(Conservative):
         def decide(self, view: View) -> Iterator[Decision]:
             yield from super().decide(view)
             for job in view.arrived:
                 promises[job.name] = self._slots[job.key].start
 
-    cluster = TinyCluster(whole(MACHINES)).run(Watched(), jobs)
+    cluster = TinyCluster(whole(MACHINES)).run(RecordingConservative(), jobs)
 
     assert all(cluster.starts_s[name] <= promised / 1e9 for name, promised in promises.items())
 
 
-def test_easy_shares_out_only_once_what_is_spare_on_a_node_beside_the_head() -> None:
-    # At 10 the head will have 8 of 10 cpus: 2 are spare, though 4 are free now.
+def test_easy_uses_the_spare_capacity_beside_the_head_only_once() -> None:
+    # At 10 the head will use 8 of 10 cpus: 2 are spare, although 4 are free now.
     jobs = [
         a_job("first", 1, 10, requests=(("cpu", 6000),)),
         a_job("head", 1, 10, submit_s=1, requests=(("cpu", 8000),)),
@@ -227,9 +228,7 @@ def test_easy_shares_out_only_once_what_is_spare_on_a_node_beside_the_head() -> 
 
 @pytest.mark.parametrize("policy", [Easy, Conservative])
 @given(jobs=workloads(), overrun_s=st.integers(1, 30))
-def test_jobs_that_outlast_their_estimate_delay_others_and_break_nothing(
-    policy: type[Policy], jobs: list[Job], overrun_s: int
-) -> None:
+def test_all_jobs_end_although_one_exceeds_its_estimate(policy: type[Policy], jobs: list[Job], overrun_s: int) -> None:
     overdue = a_job("overdue", 5, 4 + overrun_s, walltime_s=4)
 
     cluster = TinyCluster(whole(MACHINES), kills_at_walltime=False).run(policy(), [overdue, *jobs])
@@ -239,9 +238,7 @@ def test_jobs_that_outlast_their_estimate_delay_others_and_break_nothing(
 
 @pytest.mark.parametrize("policy", [Easy, Conservative])
 @given(jobs=workloads())
-def test_packing_on_nodes_that_hold_one_pod_each_is_scheduling_whole_machines(
-    policy: type[Policy], jobs: list[Job]
-) -> None:
+def test_nodes_that_hold_one_pod_each_are_scheduled_like_whole_machines(policy: type[Policy], jobs: list[Job]) -> None:
     packing = TinyCluster(nodes(*[{"cpu": 1000}] * MACHINES)).run(policy(), jobs)
 
     assert schedule(packing) == schedule(TinyCluster(whole(MACHINES)).run(policy(), jobs))

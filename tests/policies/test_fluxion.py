@@ -1,4 +1,4 @@
-"""policy:fluxion agrees with our queue policies where it must, and knows more than they do of what is inside a node."""
+"""policy:fluxion has the schedules of our queue policies where it must, and places pods inside nodes."""
 
 from __future__ import annotations
 
@@ -49,39 +49,39 @@ def on_machines(count: int) -> TinyCluster:
 
 
 def schedules(jobs: list[Job], ours: Policy, queue_policy: str) -> tuple[object, object]:
-    one = TinyCluster(whole(5)).run(ours, jobs)
+    expected = TinyCluster(whole(5)).run(ours, jobs)
     policy = Fluxion(match_policy="low", queue_policy=queue_policy, queue_depth=1000)
-    other = on_machines(5).run(policy, jobs)
-    return (one.starts_s, one.machines), (other.starts_s, other.machines)
+    actual = on_machines(5).run(policy, jobs)
+    return (expected.starts_s, expected.machines), (actual.starts_s, actual.machines)
 
 
 @settings(deadline=None, max_examples=40)
 @given(workloads(exact=False))
-def test_fcfs_on_a_graph_is_fcfs(jobs: list[Job]) -> None:
-    one, other = schedules(jobs, Fcfs(), "fcfs")
+def test_fcfs_on_a_graph_has_the_schedule_of_fcfs(jobs: list[Job]) -> None:
+    expected, actual = schedules(jobs, Fcfs(), "fcfs")
 
-    assert one == other
+    assert actual == expected
 
 
 @settings(deadline=None, max_examples=40)
 @given(workloads(exact=False))
-def test_easy_on_a_graph_is_easy(jobs: list[Job]) -> None:
-    """The reservation is of machines, in Fluxion as in batsched, so the very machines agree."""
-    one, other = schedules(jobs, Easy(), "easy")
+def test_easy_on_a_graph_has_the_schedule_of_easy(jobs: list[Job]) -> None:
+    """Reservations are for particular machines, in Fluxion as in batsched, so the machines are equal too."""
+    expected, actual = schedules(jobs, Easy(), "easy")
 
-    assert one == other
+    assert actual == expected
 
 
 @settings(deadline=None, max_examples=40)
 @given(workloads(exact=True))
-def test_conservative_on_a_graph_is_conservative_where_jobs_keep_to_their_estimates(jobs: list[Job]) -> None:
-    """Where jobs end early, ours moves one slot after the other, and Fluxion makes all of them anew."""
-    one, other = schedules(jobs, Conservative(), "conservative")
+def test_conservative_on_a_graph_has_the_schedule_of_conservative_if_estimates_are_exact(jobs: list[Job]) -> None:
+    """If jobs end early, ours moves one slot after the other, and Fluxion recomputes all of them."""
+    expected, actual = schedules(jobs, Conservative(), "conservative")
 
-    assert one == other
+    assert actual == expected
 
 
-def test_the_depth_of_the_queue_bounds_how_far_is_looked() -> None:
+def test_the_queue_depth_limits_the_jobs_considered() -> None:
     jobs = [a_job("first", 3, 10), a_job("large", 4, 10, submit_s=1), a_job("small", 1, 5, submit_s=2)]
 
     shallow = on_machines(4).run(Fluxion(queue_depth=1), jobs)
@@ -112,7 +112,7 @@ def test_a_pod_stays_within_one_socket() -> None:
     assert cluster.starts_s == {"a": 0, "b": 0, "c": 10}
 
 
-def test_a_graph_may_come_from_a_file(tmp_path: Path) -> None:
+def test_a_graph_is_read_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "graph.json"
     path.write_text(json.dumps(jgf(nodes=2, cores=2)), encoding="utf-8")
     machines = [a_machine(n, **{CPU: 4000}) for n in range(2)]
@@ -130,10 +130,10 @@ def test_a_graph_may_come_from_a_file(tmp_path: Path) -> None:
         ({"match_policy": "tallest"}, "tallest"),
         ({"queue_policy": "lifo"}, "fcfs, easy, hybrid, conservative"),
         ({"queue_depth": "0"}, "at least 1"),
-        ({"queue_policy": "fcfs", "reservation_depth": "3"}, "fcfs reserves nothing"),
+        ({"queue_policy": "fcfs", "reservation_depth": "3"}, "fcfs has no reservations"),
         ({"graph": "x", "graph_format": "dot"}, "jgf"),
     ],
 )
-def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, str], problem: str) -> None:
+def test_invalid_arguments_are_rejected(arguments: dict[str, str], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         load_policy("fluxion", arguments)

@@ -13,7 +13,7 @@ from batkube.kernel.intervals import mask_of
 from batkube.policies.machine_room import MachinePlacement, MachineRoom
 from batkube.policies.rooms import Choice
 
-MACHINES = 70  # more than a machine word, so that big integers are met
+MACHINES = 70  # more than a machine word, to test big integers
 rooms = st.builds(lambda ids: room_of(ids), st.sets(st.integers(0, MACHINES - 1)))
 choices = st.sampled_from([*Choice, "random"])
 SHARED = whole(MACHINES)
@@ -28,7 +28,7 @@ def chooser(choice: Choice | str) -> Choice | random.Random:
 
 
 @given(rooms, st.integers(1, MACHINES), choices)
-def test_a_job_fits_exactly_when_enough_machines_are_free_and_gets_only_free_ones(
+def test_a_job_fits_if_and_only_if_enough_machines_are_free_and_gets_free_ones(
     room: MachineRoom, size: int, choice: Choice | str
 ) -> None:
     job = a_job("j", size, 1)
@@ -42,9 +42,7 @@ def test_a_job_fits_exactly_when_enough_machines_are_free_and_gets_only_free_one
 
 
 @given(rooms, st.integers(1, MACHINES), choices)
-def test_what_is_taken_and_given_back_leaves_the_room_as_it_was(
-    room: MachineRoom, size: int, choice: Choice | str
-) -> None:
+def test_taking_and_releasing_a_placement_restores_the_room(room: MachineRoom, size: int, choice: Choice | str) -> None:
     placement = room.fit(a_job("j", size, 1), chooser(choice))
 
     if placement is not None:
@@ -53,7 +51,7 @@ def test_what_is_taken_and_given_back_leaves_the_room_as_it_was(
 
 
 @given(rooms, rooms, st.integers(1, MACHINES))
-def test_what_is_free_in_both_rooms_is_commutative_idempotent_and_a_lower_bound(
+def test_the_intersection_of_rooms_is_commutative_idempotent_and_a_lower_bound(
     one: MachineRoom, other: MachineRoom, size: int
 ) -> None:
     both = one & other
@@ -74,26 +72,26 @@ def test_the_lowest_ids_are_taken_first() -> None:
     assert placement.machine_ids == (3, 5)
 
 
-def test_taking_a_machine_that_is_not_free_is_refused() -> None:
+def test_taking_a_machine_that_is_not_free_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"machines \[4\] are not free"):
         room_of({3, 5}) - MachinePlacement(mask_of([3, 4]))
 
 
-def test_giving_back_a_machine_that_was_not_taken_is_refused() -> None:
-    with pytest.raises(ValueError, match="some were not taken"):
+def test_releasing_a_machine_that_was_not_taken_is_rejected() -> None:
+    with pytest.raises(ValueError, match="not all are in use"):
         room_of({3, 5}) + MachinePlacement(mask_of([3]))
-    with pytest.raises(ValueError, match="some were not taken"):
+    with pytest.raises(ValueError, match="not all are in use"):
         whole(2) + MachinePlacement(mask_of([2]))
 
 
-def test_a_room_is_full_when_no_machine_is_free() -> None:
+def test_a_room_is_full_if_no_machine_is_free() -> None:
     room = whole(2)
 
     assert not room.is_full
     assert (room - MachinePlacement(0b11)).is_full
 
 
-def test_requests_restrict_a_job_to_machines_that_are_large_enough() -> None:
+def test_requests_restrict_a_job_to_large_enough_machines() -> None:
     room = MachineRoom.whole([a_machine(0, cpu=1000), a_machine(1, cpu=4000), a_machine(2, cpu=8000)])
 
     placement = room.fit(a_job("j", 2, 1, requests=(("cpu", 2000),)))
@@ -119,7 +117,7 @@ def test_pack_takes_the_smallest_machines_and_spread_the_largest() -> None:
     assert spread.machine_ids == (0, 2, 4)
 
 
-def test_a_random_choice_depends_on_the_generator_alone() -> None:
+def test_a_random_choice_depends_only_on_the_generator() -> None:
     room = whole(50)
     job = a_job("j", 5, 1)
 

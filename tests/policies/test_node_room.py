@@ -21,7 +21,7 @@ capacities = st.fixed_dictionaries(
 )
 clusters = st.lists(capacities, min_size=1, max_size=5)
 jobs = st.builds(
-    lambda size, wants: a_job("j", size, 1, requests=tuple(sorted(wants.items()))),
+    lambda size, requests: a_job("j", size, 1, requests=tuple(sorted(requests.items()))),
     st.integers(1, 6),
     st.dictionaries(st.sampled_from(["cpu", "memory", GPU, "unheard-of"]), st.integers(0, 4)),
 )
@@ -32,16 +32,16 @@ def chooser(choice: Choice | str) -> Choice | random.Random:
     return choice if isinstance(choice, Choice) else random.Random(7)
 
 
-class Naive:
-    """The same in plain dictionaries, one pod at a time."""
+class PodByPodSearch:
+    """A reference implementation with dictionaries, one pod at a time."""
 
     def __init__(self, capacities: list[dict[str, int]]) -> None:
         self.capacities = capacities
         self.free = [dict(capacity) for capacity in capacities]
 
     def fits(self, node: int, job: Job) -> bool:
-        wants = {**dict(job.requests), "pods": 1}
-        return all(self.free[node].get(resource, 0) >= amount for resource, amount in wants.items())
+        requests = {**dict(job.requests), "pods": 1}
+        return all(self.free[node].get(resource, 0) >= amount for resource, amount in requests.items())
 
     def take(self, node: int, job: Job) -> None:
         for resource, amount in {**dict(job.requests), "pods": 1}.items():
@@ -49,11 +49,11 @@ class Naive:
                 self.free[node][resource] -= amount
 
     def left_over(self, node: int, job: Job) -> float:
-        wants = {resource: amount for resource, amount in job.requests if amount} or {"pods": 1}
-        return max((self.free[node][r] - amount) / self.capacities[node][r] for r, amount in wants.items())
+        requests = {resource: amount for resource, amount in job.requests if amount} or {"pods": 1}
+        return max((self.free[node][r] - amount) / self.capacities[node][r] for r, amount in requests.items())
 
     def fit(self, job: Job, choice: Choice) -> tuple[int, ...] | None:
-        chosen = []
+        nodes = []
         for _ in range(job.size):
             fitting = [node for node in range(len(self.free)) if self.fits(node, job)]
             if not fitting:
@@ -65,33 +65,33 @@ class Naive:
             else:
                 node = fitting[0]
             self.take(node, job)
-            chosen.append(node)
-        return tuple(chosen)
+            nodes.append(node)
+        return tuple(nodes)
 
 
 @given(clusters, st.lists(jobs, max_size=4), st.sampled_from(Choice))
-def test_pods_go_where_a_plain_pod_by_pod_search_puts_them(
+def test_placements_equal_those_of_a_pod_by_pod_search(
     cluster: list[dict[str, int]], arrivals: list[Job], choice: Choice
 ) -> None:
-    room, naive = nodes(*cluster), Naive(cluster)
+    room, reference = nodes(*cluster), PodByPodSearch(cluster)
 
     for job in arrivals:
-        before = [dict(free) for free in naive.free]
-        expected = naive.fit(job, choice)
+        before = [dict(free) for free in reference.free]
+        expected = reference.fit(job, choice)
         placement = room.fit(job, choice)
 
         assert (placement and placement.machine_ids) == expected
         assert room.holds(job) == (expected is not None)
         if placement is None:
-            naive.free = before
+            reference.free = before
         else:
             room = room - placement
     for name, row in room.nodes.row_of.items():
-        assert room.free[row].tolist() == [free.get(name, 0) for free in naive.free]
+        assert room.free[row].tolist() == [free.get(name, 0) for free in reference.free]
 
 
 @given(clusters, jobs, choices)
-def test_what_is_taken_and_given_back_leaves_the_room_as_it_was(
+def test_taking_and_releasing_a_placement_restores_the_room(
     cluster: list[dict[str, int]], job: Job, choice: Choice | str
 ) -> None:
     room = nodes(*cluster)
@@ -105,10 +105,10 @@ def test_what_is_taken_and_given_back_leaves_the_room_as_it_was(
 
 
 @given(clusters, st.lists(jobs, min_size=2, max_size=2), jobs)
-def test_what_is_free_in_both_rooms_is_commutative_idempotent_and_a_lower_bound(
-    cluster: list[dict[str, int]], taken: list[Job], job: Job
+def test_the_intersection_of_rooms_is_commutative_idempotent_and_a_lower_bound(
+    cluster: list[dict[str, int]], running: list[Job], job: Job
 ) -> None:
-    one, other = (remaining(nodes(*cluster), job) for job in taken)
+    one, other = (remaining(nodes(*cluster), job) for job in running)
 
     both = one & other
 
@@ -134,7 +134,7 @@ def test_several_pods_of_a_job_share_a_node() -> None:
     assert placement.mask == 0b11
 
 
-def test_each_pod_takes_one_of_the_nodes_pod_slots() -> None:
+def test_each_pod_takes_a_pod_slot() -> None:
     room = nodes({"pods": 2}, {"pods": 1})
 
     assert room.fit(a_job("j", 4, 1)) is None
@@ -144,7 +144,7 @@ def test_each_pod_takes_one_of_the_nodes_pod_slots() -> None:
     assert (room - placement).is_full
 
 
-def test_best_fit_fills_the_node_that_is_already_used_and_worst_fit_the_other() -> None:
+def test_pack_chooses_the_used_node_and_spread_the_empty_one() -> None:
     room = nodes({"cpu": 4000}, {"cpu": 4000}) - NodePlacement((1,), (("cpu", 1000),))
     job = a_job("j", 1, 1, requests=(("cpu", 1000),))
 
@@ -156,14 +156,14 @@ def test_best_fit_fills_the_node_that_is_already_used_and_worst_fit_the_other() 
     assert spread.machine_ids == (0,)
 
 
-def test_worst_fit_spreads_the_pods_of_one_job() -> None:
+def test_spread_uses_different_nodes_for_the_pods_of_a_job() -> None:
     placement = nodes(*[{"cpu": 4000}] * 3).fit(a_job("j", 3, 1, requests=(("cpu", 500),)), Choice.SPREAD)
 
     assert placement is not None
     assert placement.machine_ids == (0, 1, 2)
 
 
-def test_a_random_choice_uses_every_node_that_fits_and_no_other() -> None:
+def test_a_random_choice_uses_all_fitting_nodes_and_no_others() -> None:
     room = nodes({"cpu": 4000}, {"cpu": 0}, {"cpu": 4000})
     rng = random.Random(3)
 
@@ -172,22 +172,22 @@ def test_a_random_choice_uses_every_node_that_fits_and_no_other() -> None:
     assert {placement.machine_ids for placement in drawn if placement} == {(0,), (2,)}
 
 
-def test_taking_what_is_not_free_is_refused() -> None:
+def test_taking_more_than_is_free_is_rejected() -> None:
     room = nodes({"cpu": 1000}, {"cpu": 1000})
 
-    with pytest.raises(ValueError, match="do not have"):
+    with pytest.raises(ValueError, match="lack free"):
         room - NodePlacement((0,), (("cpu", 1001),))
-    with pytest.raises(ValueError, match="do not have"):
+    with pytest.raises(ValueError, match="lack free"):
         room - NodePlacement((1, 1), (("cpu", 600),))
     with pytest.raises(ValueError, match="no node has"):
         room - NodePlacement((0,), ((GPU, 1),))
 
 
-def test_giving_back_more_than_there_is_is_refused() -> None:
-    with pytest.raises(ValueError, match="more than they have"):
+def test_releasing_more_than_the_capacity_is_rejected() -> None:
+    with pytest.raises(ValueError, match="than their capacity"):
         nodes({"cpu": 1000}) + NodePlacement((0,), (("cpu", 1),))
 
 
-def test_a_placement_of_whole_machines_is_refused() -> None:
-    with pytest.raises(TypeError, match="says nothing of requests"):
+def test_a_placement_of_whole_machines_is_rejected() -> None:
+    with pytest.raises(TypeError, match="has no requests"):
         nodes({"cpu": 1000}) - MachinePlacement(1)

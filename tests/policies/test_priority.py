@@ -7,7 +7,7 @@ from tests.policies.conftest import TinyCluster, a_job, nodes, whole
 from batkube.policies.priority import Priority
 
 
-def test_the_most_important_job_goes_first_and_equals_in_order_of_submission() -> None:
+def test_the_most_important_job_starts_first_and_equals_in_order_of_submission() -> None:
     jobs = [
         a_job("running", 4, 10, priority=9),
         a_job("low", 4, 10, submit_s=1, priority=1),
@@ -42,12 +42,12 @@ def test_a_job_evicts_the_least_important_and_of_equals_the_latest_started() -> 
 
     cluster = TinyCluster(whole(3)).run(Priority(), jobs)
 
-    assert [entry for entry in cluster.story if entry[1] == "evict"] == [(3, "evict", "young")]
+    assert [entry for entry in cluster.events if entry[1] == "evict"] == [(3, "evict", "young")]
     assert cluster.starts_s["high"] == 3
     assert cluster.starts_s["young"] == 13
 
 
-def test_jobs_whose_eviction_is_not_needed_are_spared() -> None:
+def test_jobs_whose_eviction_is_unnecessary_are_not_evicted() -> None:
     jobs = [
         a_job("small", 1, 90),
         a_job("large", 3, 90, submit_s=1),
@@ -56,10 +56,10 @@ def test_jobs_whose_eviction_is_not_needed_are_spared() -> None:
 
     cluster = TinyCluster(whole(4)).run(Priority(), jobs)
 
-    assert [name for _, word, name in cluster.story if word == "evict"] == ["large"]
+    assert [name for _, kind, name in cluster.events if kind == "evict"] == ["large"]
 
 
-def test_nothing_is_evicted_when_that_would_not_be_enough() -> None:
+def test_nothing_is_evicted_if_that_does_not_suffice() -> None:
     jobs = [
         a_job("equal", 3, 20, priority=5),
         a_job("low", 1, 20, priority=1),
@@ -68,7 +68,7 @@ def test_nothing_is_evicted_when_that_would_not_be_enough() -> None:
 
     cluster = TinyCluster(whole(4)).run(Priority(), jobs)
 
-    assert [word for _, word, _ in cluster.story if word == "evict"] == []
+    assert [kind for _, kind, _ in cluster.events if kind == "evict"] == []
     assert cluster.starts_s["high"] == 20
 
 
@@ -92,7 +92,7 @@ def test_an_evicted_job_keeps_its_place_among_equals() -> None:
     assert cluster.starts_s == {"high": 2, "evicted": 12, "later": 32}
 
 
-def test_pods_are_evicted_from_a_shared_node_too() -> None:
+def test_pods_are_evicted_from_a_shared_node() -> None:
     half = (("cpu", 2000),)
     jobs = [
         a_job("a", 1, 90, requests=half),
@@ -102,5 +102,5 @@ def test_pods_are_evicted_from_a_shared_node_too() -> None:
 
     cluster = TinyCluster(nodes({"cpu": 4000})).run(Priority(), jobs)
 
-    assert [name for _, word, name in cluster.story if word == "evict"] == ["b"]
+    assert [name for _, kind, name in cluster.events if kind == "evict"] == ["b"]
     assert cluster.starts_s["high"] == 2

@@ -1,4 +1,4 @@
-"""The plan over time, against a plain list of everything reserved."""
+"""A timeline is compared with a list of all reservations."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from batkube.policies.machine_room import MachinePlacement, MachineRoom
 from batkube.policies.timeline import Slot, Timeline
 
 MACHINES = 6
-wishes = st.lists(st.tuples(st.integers(1, MACHINES), st.integers(1, 9)), max_size=12)
+requests = st.lists(st.tuples(st.integers(1, MACHINES), st.integers(1, 9)), max_size=12)
 
 
 def plan() -> Timeline[MachineRoom]:
     return Timeline(Instant(0), whole(MACHINES))
 
 
-def earliest_by_trying(held: list[Slot], size: int, length: int) -> tuple[int, int]:
-    """Return the start and the machines that trying every instant finds."""
+def earliest_by_trying(reserved: list[Slot], size: int, length: int) -> tuple[int, int]:
+    """Return the earliest start and its machines, found by trying every instant."""
     for start in range(1000):
         busy = 0
-        for slot in held:
+        for slot in reserved:
             if slot.start < start + length and start < slot.end:
                 busy |= slot.placement.mask
         free = whole(MACHINES).mask & ~busy
@@ -35,38 +35,38 @@ def earliest_by_trying(held: list[Slot], size: int, length: int) -> tuple[int, i
     raise AssertionError("everything ends within 1000")
 
 
-@given(wishes)
-def test_a_job_gets_the_earliest_start_and_the_lowest_machines_free_throughout(wishes: list[tuple[int, int]]) -> None:
-    timeline, held = plan(), list[Slot]()
+@given(requests)
+def test_a_job_gets_the_earliest_start_and_the_lowest_machines_free_throughout(requests: list[tuple[int, int]]) -> None:
+    timeline, reserved = plan(), list[Slot]()
 
-    for size, length in wishes:
+    for size, length in requests:
         slot = timeline.earliest(a_job("j", size, 1), Duration(length))
 
         assert slot is not None
-        assert (slot.start, slot.placement.mask) == earliest_by_trying(held, size, length)
+        assert (slot.start, slot.placement.mask) == earliest_by_trying(reserved, size, length)
         timeline.reserve(slot)
-        held.append(slot)
+        reserved.append(slot)
 
 
-@given(wishes, st.randoms(use_true_random=False))
+@given(requests, st.randoms(use_true_random=False))
 def test_releasing_everything_in_any_order_leaves_one_empty_slice(
-    wishes: list[tuple[int, int]], order: random.Random
+    requests: list[tuple[int, int]], order: random.Random
 ) -> None:
-    timeline, held = plan(), list[Slot]()
-    for size, length in wishes:
+    timeline, reserved = plan(), list[Slot]()
+    for size, length in requests:
         slot = timeline.earliest(a_job("j", size, 1), Duration(length))
         assert slot is not None
         timeline.reserve(slot)
-        held.append(slot)
+        reserved.append(slot)
 
-    order.shuffle(held)
-    for slot in held:
+    order.shuffle(reserved)
+    for slot in reserved:
         timeline.release(slot)
 
     assert [(at, room.mask) for at, room in timeline.slices] == [(0, 0b111111)]
 
 
-def test_time_that_passed_is_forgotten_and_what_is_left_of_a_slot_can_be_released() -> None:
+def test_past_time_is_discarded_and_the_rest_of_a_slot_can_be_released() -> None:
     timeline = plan()
     slot = Slot(Instant(0), Instant(10), MachinePlacement(0b11))
     timeline.reserve(slot)
@@ -89,7 +89,7 @@ def test_releasing_a_slot_that_is_over_changes_nothing() -> None:
     assert [(at, room.mask) for at, room in timeline.slices] == [(10, 0b111111)]
 
 
-def test_what_is_reserved_cannot_be_reserved_again() -> None:
+def test_reserved_machines_cannot_be_reserved_again() -> None:
     timeline = plan()
     timeline.reserve(Slot(Instant(5), Instant(10), MachinePlacement(0b11)))
 
@@ -97,11 +97,11 @@ def test_what_is_reserved_cannot_be_reserved_again() -> None:
         timeline.reserve(Slot(Instant(0), Instant(6), MachinePlacement(0b10)))
 
 
-def test_a_job_larger_than_everything_never_gets_a_slot() -> None:
+def test_a_job_larger_than_the_cluster_never_gets_a_slot() -> None:
     assert plan().earliest(a_job("j", MACHINES + 1, 1), Duration(1)) is None
 
 
-def test_packing_by_requests_can_be_planned_too() -> None:
+def test_rooms_by_requests_can_be_planned() -> None:
     timeline = Timeline(Instant(0), nodes({"cpu": 4000}))
     half = a_job("half", 1, 1, requests=(("cpu", 2000),))
     most = a_job("most", 1, 1, requests=(("cpu", 3000),))

@@ -1,9 +1,10 @@
-"""Batsim's protocol, its schedulers on a cluster, a real Batsim as the engine of a run, and our own Batsim.
+"""Batsim in three roles, and what they share.
 
-* `protocol`: messages (version 4.1, JSON) and the sockets that carry them.
-* `server`, `simgrid`, `state`: what Batsim does with messages. Its parts are actors that exchange messages in
-  mailboxes, as in SimGrid; the order of Batsim's messages follows from that.
 * `simulator`: our own Batsim (`batkube batsim`).
-* `schedulers`: schedulers that speak the protocol, on a simulated cluster.
 * `engine`: a real Batsim that executes the jobs of a run.
+* `schedulers`: schedulers that use Batsim's protocol, on a simulated cluster.
+
+No role imports another. All share `protocol` (messages and sockets). `simulator` and `schedulers` also share `server`
+(what Batsim sends to schedulers, and how it handles their requests), `state` (jobs and machines) and `simgrid` (actors
+in SimGrid's order, from which the order of Batsim's messages follows).
 """

@@ -1,8 +1,8 @@
-"""Work that flows: parallel tasks that share hosts and links, as SimGrid's L07 model lets them.
+"""The fluid model: parallel tasks that share hosts and links, as in SimGrid's L07 host model.
 
-    sharing   at which rate each task goes on, while nothing changes
-    tasks     what a task takes of which resources
-    flow      tasks that come and go in time; what a change is not felt by is left alone
+    tasks     resources, and the amounts of work of a task on each of them
+    sharing   the rates of tasks that share resources
+    flow      tasks that begin and end over time
 
-Nothing here knows of jobs, pods or platforms. The model in formulas: docs/explanation/fluid-model.md.
+The package is independent of jobs, pods and platforms. docs/explanation/fluid-model.md has the formulas.
 """

@@ -1,10 +1,11 @@
-"""Tasks that come and go in time.
+"""Tasks that begin and end over time.
 
-Time is integer nanoseconds outside. Inside, work is a float from 0 to 1 and rates are per second; when a task will be
-done is rounded to the nearest nanosecond, and at that instant it is done (its `lag` is what was rounded off). A change
-(a task comes, goes or has paid its latency, a resource gets another capacity) is felt by those tasks that share a
-resource with it, directly or by others: the rates of these are computed anew at the end of the instant, once, so that
-the order of what happens in one instant does not matter. Nothing else is touched, idle resources in particular.
+Instants are integer nanoseconds. Work is a float from 0 to 1, and rates are per second. The end of a task is rounded to
+the nearest nanosecond, at which the task is complete; `Task.lag` is the rounding error.
+
+A change (a task begins, its latency is over, it ends, or a resource gets another capacity) affects the tasks that share
+resources, directly or through other tasks. Their rates are recomputed once, at the end of the instant, so the order
+of changes within an instant does not matter. No other task or resource is visited.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ _SECOND = 1e9
 
 
 class Flow:
-    """The tasks that go on, and when the next of them is through."""
+    """The running tasks, and when the next of them ends."""
 
     def __init__(self) -> None:
-        #: When something is due for whom; the counter keeps tasks out of comparisons.
+        #: A heap: date, number of the entry (so that tasks are never compared), task, and its generation at the time.
         self._calendar: list[tuple[Instant, int, Task, int]] = []
         self._last_entry = 0
-        #: What has changed since rates were computed last, in order.
+        #: The resources with changes since the last computation of rates, in order.
         self._changed: dict[FluidResource, None] = {}
 
-    # What changes
+    # Changes
 
     def begin(self, task: Task, now: Instant) -> None:
-        """Let a new task begin: with its latency, if it has any."""
+        """Begin a new task, with its latency if it has any."""
         task.since = now
         if task.latency > 0:
             self._schedule(task, Instant(now + task.latency))
@@ -40,71 +41,61 @@ class Flow:
             self._start_flowing(task, now)
 
     def cancel(self, task: Task, now: Instant) -> None:
-        """Take away a task that is not through."""
+        """Cancel a task that has not ended."""
         self._update_remaining(task, now)
         self._remove(task)
 
-    def set_capacity(self, resource: FluidResource, capacity: float, now: Instant) -> None:
-        """Give a resource another capacity; whoever uses it goes on with it."""
+    def set_capacity(self, resource: FluidResource, capacity: float) -> None:
+        """Change the capacity of a resource, from the current instant on."""
         resource.capacity = capacity
         self._changed[resource] = None
 
-    def mark_changed(self, resource: FluidResource) -> None:
-        """Have the rates around a resource computed anew: a task's bound has changed."""
-        self._changed[resource] = None
+    # Time
 
-    # What follows
-
-    def update_rates(self, now: Instant) -> list[Task]:
-        """Compute the rates that changes of this instant call for; return the tasks whose rate is another now."""
-        changed: list[Task] = []
+    def update_rates(self, now: Instant) -> None:
+        """Compute the rates that the changes of this instant affect."""
         while self._changed:
-            seed = next(iter(self._changed))
-            tasks = self._connected_tasks(seed)
+            tasks = self._connected_tasks(next(iter(self._changed)))
             for task, rate in zip(tasks, compute_rates(tasks) if tasks else (), strict=True):
                 if rate == task.rate:
                     continue
                 self._update_remaining(task, now)
                 task.rate = rate
-                changed.append(task)
                 self._schedule_end(task)
-        return changed
 
     def due(self) -> Instant | None:
-        """Return when something happens next, if rates are settled; None when nothing will."""
+        """Return when the next task or latency ends, or None if none will. Rates must be up to date."""
         while self._calendar:
-            instant, _, task, turn = self._calendar[0]
-            if task.generation == turn:
+            instant, _, task, generation = self._calendar[0]
+            if task.generation == generation:
                 return instant
             heapq.heappop(self._calendar)
         return None
 
-    def advance(self, now: Instant, on_through: Callable[[Task, Instant], None] | None = None) -> list[Task]:
-        """Let happen what is due until `now`; return the tasks that are through.
+    def advance(self, now: Instant, on_end: Callable[[Task, Instant], None] | None = None) -> list[Task]:
+        """End the tasks and latencies that are due by `now`, and return the tasks that have ended.
 
-        `on_through` is told of each while it still holds what it took. What follows for others is computed by `settle`.
+        `on_end` is called before a task releases its resources. The rates of other tasks change with `update_rates`.
         """
-        through: list[Task] = []
+        ended: list[Task] = []
         while (instant := self.due()) is not None and instant <= now:
             task = heapq.heappop(self._calendar)[2]
             if not task.is_flowing:
                 self._start_flowing(task, instant)
                 continue
-            if on_through is not None:
-                on_through(task, instant)
+            if on_end is not None:
+                on_end(task, instant)
             if task.rate > 0:
                 task.lag += task.remaining / task.rate * _SECOND - (instant - task.since)
             task.remaining, task.since = 0.0, instant
             self._remove(task)
-            through.append(task)
-        return through
-
-    # Inside
+            ended.append(task)
+        return ended
 
     def _start_flowing(self, task: Task, now: Instant) -> None:
         task.is_flowing, task.since = True, now
         if not task.uses:
-            # Nothing to do anywhere: done at once, as an empty task of SimGrid's is.
+            # A task without work ends at once, as in SimGrid (L07Action: set_remains(0.0)).
             self._schedule(task, now)
             return
         for resource, _ in task.uses:
@@ -115,11 +106,11 @@ class Flow:
         for resource, _ in task.uses:
             if resource.tasks.pop(task, self) is None:
                 self._changed[resource] = None
-        task.is_flowing, task.rate, task.due = False, 0.0, None
+        task.is_flowing, task.rate = False, 0.0
         task.generation += 1
 
     def _update_remaining(self, task: Task, now: Instant) -> None:
-        """Note what is left of a task, before it goes on at another rate."""
+        """Update the remaining work of a task, before its rate changes."""
         if now > task.since:
             task.remaining = max(0.0, task.remaining - task.rate * (now - task.since - task.lag) / _SECOND)
             task.since, task.lag = now, 0.0
@@ -128,29 +119,27 @@ class Flow:
         if task.rate > 0:
             self._schedule(task, Instant(task.since + round(task.lag + task.remaining / task.rate * _SECOND)))
         else:
-            task.due = None
             task.generation += 1
 
     def _schedule(self, task: Task, instant: Instant) -> None:
         task.generation += 1
-        task.due = instant
         self._last_entry += 1
         heapq.heappush(self._calendar, (instant, self._last_entry, task, task.generation))
 
-    def _connected_tasks(self, seed: FluidResource) -> list[Task]:
-        """Return all tasks that share resources with those of `seed`, directly or by others."""
+    def _connected_tasks(self, start: FluidResource) -> list[Task]:
+        """Return all tasks that share resources with those of `start`, directly or through other tasks."""
         tasks: dict[Task, None] = {}
-        waiting: list[FluidResource] = [seed]
-        seen = {seed}
-        self._changed.pop(seed, None)
-        while waiting:
-            for task in waiting.pop().tasks:
+        pending: list[FluidResource] = [start]
+        visited = {start}
+        self._changed.pop(start, None)
+        while pending:
+            for task in pending.pop().tasks:
                 if task in tasks:
                     continue
                 tasks[task] = None
                 for resource, _ in task.uses:
-                    if resource not in seen:
-                        seen.add(resource)
+                    if resource not in visited:
+                        visited.add(resource)
                         self._changed.pop(resource, None)
-                        waiting.append(resource)
+                        pending.append(resource)
         return list(tasks)

@@ -1,4 +1,4 @@
-"""Resource graphs and their matcher, usable without the rest of Batkube.
+"""Resource graphs and their matcher. The package depends on `batkube.kernel` only.
 
 from batkube.graph import Matcher, MatchOperation, parse_jobspec, read_graph
 """

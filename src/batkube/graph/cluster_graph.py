@@ -1,9 +1,10 @@
-"""A graph of a cluster's nodes, and jobspecs for pods: how fluence sees a cluster (flux-k8s).
+"""The graph of a cluster's nodes and the jobspecs of pods, as fluence (flux-k8s) makes them.
 
     k8scluster0 → subnet (a zone) → [rack] → node → [socket] → core, memory (1024 MB each), gpu, …
 
-Only what is whole counts: a node has as many core vertices as it has whole cores, and a pod that asks for a part of one
-takes a whole one. Levels that no node tells anything of are left out, but for the subnet, which fluence always has.
+Only whole units count: a node has a core vertex per whole core, and a pod that requests a fraction
+of a core takes a whole one. Racks and sockets are left out if no node names any. The subnet level
+always exists. Imitates flux-k8s src/fluence/jgf and src/fluence/jobspec.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from batkube.graph.formats.match_writers import SimpleWriter
+from batkube.graph.formats.match_writers import MatchedVertex, MatchWriter
 from batkube.graph.matching.booking import Booking, BookingKind, JobWindow
 from batkube.graph.matching.matcher import Matcher
 from batkube.graph.requests.jobspec import SLOT, CountRange, Jobspec, VertexRequest
@@ -22,22 +23,23 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.quantities import CPU, MEMORY
 
 CORE, MEMORY_TYPE, NODE_TYPE, GPU_TYPE = "core", "memory", "node", "gpu"
-#: A vertex of memory is so many MB, as in fluence.
+#: The size of a memory vertex, as in fluence.
 MEMORY_MB = 1024
 _MIB = 1 << 20
 _BASENAMES = {GPU_TYPE: "nvidiagpu"}
-#: More vertices of a type than any node has things to count; what has more is measured, not counted.
+#: The maximum number of vertices of one type in a node. A resource with more is a quantity, such as
+#: bytes, and not a number of devices.
 _COUNT_MAX = 65_536
-#: Cores and nodes are counted at every vertex with something below.
+#: Pruning filters: every vertex with children counts the cores and nodes below it.
 FILTERS = "ALL:core,ALL:node"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeResources:
-    """What a node has for pods, in vertices by type, and where it stands."""
+    """The resources of a node as numbers of vertices by type, and its location."""
 
     name: str
-    #: Its number, by which match policies know low nodes from high ones.
+    #: The node's id. Match policies prefer low or high ids.
     number: int
     counts: Mapping[str, int]
     zone: str = ""
@@ -46,7 +48,7 @@ class NodeResources:
 
 
 def vertex_counts(amounts: Mapping[str, int]) -> dict[str, int]:
-    """Return how many whole vertices of each type there are in amounts of resources (cpu in millicores)."""
+    """Return the number of whole vertices for amounts of resources (cpu in millicores)."""
     counts = {}
     for resource, amount in amounts.items():
         type, unit = _vertex_type(resource)
@@ -56,7 +58,7 @@ def vertex_counts(amounts: Mapping[str, int]) -> dict[str, int]:
 
 
 def vertex_demand(amounts: Mapping[str, int]) -> dict[str, int]:
-    """Return how many vertices of each type a pod takes that asks for amounts of resources; a core at the least."""
+    """Return the number of vertices that a pod with these requests takes; at least one core."""
     counts = {CORE: 1}
     for resource, amount in amounts.items():
         type, unit = _vertex_type(resource)
@@ -66,7 +68,7 @@ def vertex_demand(amounts: Mapping[str, int]) -> dict[str, int]:
 
 
 def _vertex_type(resource: str) -> tuple[str, int]:
-    """Return the type of vertices that stand for a resource, and how much one stands for; no type if none does."""
+    """Return the vertex type of a resource and the amount per vertex; an empty type if none."""
     if resource == CPU:
         return CORE, 1000
     if resource == MEMORY:
@@ -77,9 +79,9 @@ def _vertex_type(resource: str) -> tuple[str, int]:
 
 
 class ClusterGraph:
-    """A graph of nodes that may come and go, and its vertices by the nodes' names."""
+    """A graph of nodes that can be added and removed, with the vertices of each node."""
 
-    def __init__(self, supplies: Iterable[NodeResources] = (), *, has_racks: bool = False) -> None:
+    def __init__(self, nodes: Iterable[NodeResources] = (), *, has_racks: bool = False) -> None:
         self.graph = ResourceGraph()
         self._has_racks = has_racks
         self.root = self.graph.add_vertex(
@@ -89,57 +91,59 @@ class ClusterGraph:
         self._racks: dict[tuple[str, str], int] = {}
         self.node_vertices: dict[str, int] = {}
         self._leaves: dict[int, dict[str, list[int]]] = {}
-        for supply in supplies:
-            self.add_node(supply)
+        for resources in nodes:
+            self.add_node(resources)
 
-    def add_node(self, supply: NodeResources) -> int:
+    def add_node(self, resources: NodeResources) -> int:
         """Add a node and return its vertex."""
-        node = self._add_child(self._parent_of(supply), NODE_TYPE, "node", supply.name, supply.number, supply.number)
-        self.node_vertices[supply.name] = node
+        name, number = resources.name, resources.number
+        node = self._add_child(self._parent_of(resources), NODE_TYPE, "node", name, number, rank=number)
+        self.node_vertices[name] = node
         parents = [
-            self._add_child(node, "socket", "socket", f"socket{number}", number, supply.number)
-            for number in range(supply.sockets)
+            self._add_child(node, "socket", "socket", f"socket{socket}", socket, rank=number)
+            for socket in range(resources.sockets)
         ] or [node]
         leaves = self._leaves[node] = {}
-        for type, count in supply.counts.items():
+        for type, count in resources.counts.items():
             basename, size = _BASENAMES.get(type, type.rpartition("/")[2]), MEMORY_MB if type == MEMORY_TYPE else 1
-            for number in range(count):
-                parent = parents[number * len(parents) // count]
-                leaf = self._add_child(parent, type, basename, f"{basename}{number}", number, supply.number, size)
+            for index in range(count):
+                parent = parents[index * len(parents) // count]
+                leaf = self._add_child(parent, type, basename, f"{basename}{index}", index, rank=number, size=size)
                 leaves.setdefault(type, []).append(leaf)
         return node
 
     def pop_node(self, name: str) -> int:
-        """Let go of a node's name and return its vertex, which is to be taken out of the graph."""
+        """Forget a node and return its vertex. The caller removes the vertex from the graph."""
         vertex = self.node_vertices.pop(name)
         self._leaves.pop(vertex, None)
         return vertex
 
     def leaves(self, name: str, type: str) -> list[int]:
-        """Return the vertices of a type that a node has."""
+        """Return the vertices of a type in a node."""
         return self._leaves[self.node_vertices[name]].get(type, [])
 
     def path(self, name: str) -> str:
-        """Return the path of a node."""
+        """Return the containment path of a node."""
         return self.graph.paths[CONTAINMENT][self.node_vertices[name]]
 
-    def _parent_of(self, supply: NodeResources) -> int:
-        zone = self._zones.get(supply.zone)
+    def _parent_of(self, resources: NodeResources) -> int:
+        zone = self._zones.get(resources.zone)
         if zone is None:
             number = len(self._zones)
-            name = supply.zone or f"subnet{number}"
-            zone = self._zones[supply.zone] = self._add_child(self.root, "subnet", "subnet", name, number, -1)
+            name = resources.zone or f"subnet{number}"
+            zone = self._zones[resources.zone] = self._add_child(self.root, "subnet", "subnet", name, number)
         if not self._has_racks:
             return zone
-        key = supply.zone, supply.rack
+        key = resources.zone, resources.rack
         rack = self._racks.get(key)
         if rack is None:
             number = len(self._racks)
-            rack = self._racks[key] = self._add_child(zone, "rack", "rack", supply.rack or f"rack{number}", number, -1)
+            name = resources.rack or f"rack{number}"
+            rack = self._racks[key] = self._add_child(zone, "rack", "rack", name, number)
         return rack
 
     def _add_child(
-        self, parent: int, type: str, basename: str, name: str, number: int, rank: int, size: int = 1
+        self, parent: int, type: str, basename: str, name: str, number: int, *, rank: int = -1, size: int = 1
     ) -> int:
         path = f"{self.graph.paths[CONTAINMENT][parent]}/{name}"
         unit = "MB" if type == MEMORY_TYPE else ""
@@ -152,7 +156,7 @@ class ClusterGraph:
 def pods_jobspec(
     count: int, demand: Mapping[str, int], duration: int, *, nodes: NodeNameConstraint | None = None
 ) -> Jobspec:
-    """Return the request of a group of equal pods: a slot for each, as fluence asks."""
+    """Return the jobspec of `count` equal pods: one slot per pod, as fluence writes it."""
     inside = tuple(
         VertexRequest(type, _exactly(amount * (MEMORY_MB if type == MEMORY_TYPE else 1)))
         for type, amount in sorted(demand.items())
@@ -163,7 +167,7 @@ def pods_jobspec(
 
 
 def nodes_jobspec(count: int, duration: int, *, nodes: NodeNameConstraint | None = None) -> Jobspec:
-    """Return the request of a job for whole nodes."""
+    """Return the jobspec of a job that takes whole nodes."""
     return Jobspec((VertexRequest(NODE_TYPE, _exactly(count), exclusive=True),), duration=duration, constraint=nodes)
 
 
@@ -173,42 +177,33 @@ def _exactly(count: int) -> CountRange:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeNameConstraint:
-    """A constraint: one of these nodes."""
+    """Constraint that allows the nodes with these names."""
 
     names: frozenset[str]
 
     def allows(self, graph: ResourceGraph, vertex: int) -> bool:
-        """Tell whether a vertex is one of the nodes."""
+        """Return whether a vertex is one of the nodes."""
         return graph.name[vertex] in self.names
 
 
-class NodeCounter(SimpleWriter):
-    """A writer that counts, by node, what a match has there for itself."""
+class NodeCounter(MatchWriter):
+    """Match writer that counts the exclusive vertices of a match by node and type."""
 
     def __init__(self) -> None:
-        super().__init__()
         self._counts: dict[str, dict[str, int]] = {}
 
-    def vertex(
-        self,
-        graph: ResourceGraph,
-        vertex: int,
-        level: int,
-        units: int,
-        exclusive: bool,
-        parent_exclusive: bool,
-        extras: Mapping[str, Mapping[str, str]] | None = None,
-    ) -> None:
-        """Count a vertex for the node that it is in, or is."""
-        if not exclusive:
+    def add_vertex(self, matched: MatchedVertex) -> None:
+        """Count an exclusive vertex for its node, which may be the vertex itself."""
+        if not matched.is_exclusive:
             return
-        node = _enclosing_node(graph, vertex)
+        graph, type = matched.graph, matched.graph.type[matched.vertex]
+        node = _enclosing_node(graph, matched.vertex)
         if node is not None:
             counts = self._counts.setdefault(graph.name[node], {})
-            counts[graph.type[vertex]] = counts.get(graph.type[vertex], 0) + 1
+            counts[type] = counts.get(type, 0) + 1
 
     def pop_counts(self) -> dict[str, dict[str, int]]:
-        """Return the counts of the last match by node and type, and forget them."""
+        """Return the counts by node and type since the last call, and reset them."""
         counts, self._counts = self._counts, {}
         return counts
 
@@ -223,32 +218,29 @@ def _enclosing_node(graph: ResourceGraph, vertex: int) -> int | None:
 
 
 def allocate_vertices(matcher: Matcher, vertices: Iterable[int], window: JobWindow) -> None:
-    """Give a job vertices that are known to be free, whatever a policy would choose; what is around them is shared."""
+    """Allocate free vertices to a job, bypassing the match policy. Their ancestors are shared."""
     graph = matcher.graph
     selection = VertexSelection(1, False)
     for vertex in vertices:
         edge = graph.parent_edge(vertex)
-        units, is_own = graph.size[vertex], True
+        units, is_exclusive = graph.size[vertex], True
         while edge is not None and edge not in selection.edges:
-            selection.edges[edge] = (units, is_own)
-            above = graph.edge_source[edge]
-            edge, units, is_own = graph.parent_edge(above), graph.size[above], False
-    booking = Booking(
-        matcher.view, matcher.ledger, selection, window, BookingKind.ALLOCATION, (), SimpleWriter(), weighs=False
-    )
+            selection.edges[edge] = (units, is_exclusive)
+            parent = graph.edge_source[edge]
+            edge, units, is_exclusive = graph.parent_edge(parent), graph.size[parent], False
     if selection.edges:
-        booking.run()
+        Booking(matcher.view, matcher.ledger, selection, window, BookingKind.ALLOCATION, (), MatchWriter()).run()
 
 
 def leaves_of_node(graph: ResourceGraph, node: int) -> Iterator[int]:
-    """Yield the vertices in a node that have nothing below them."""
+    """Yield the vertices below a node that have no children."""
     return (vertex for vertex in graph.subtree(node) if not graph.children(vertex))
 
 
 def node_vertices(graph: ResourceGraph, names: list[str], source: Path) -> dict[str, int]:
-    """Return the vertices of nodes by name in a graph that somebody wrote: by their names, or else by their order.
+    """Return the node vertices of a user's graph by node name: matched by name, or else by order.
 
-    Raises InputError if the graph has neither these nodes nor as many.
+    Raises InputError if the graph has neither nodes with these names nor the same number of nodes.
     """
     vertices = graph.by_type.get(NODE_TYPE, [])
     by_name = {graph.name[vertex]: vertex for vertex in vertices}
@@ -258,6 +250,6 @@ def node_vertices(graph: ResourceGraph, names: list[str], source: Path) -> dict[
         return dict(zip(names, vertices, strict=True))
     raise InputError(
         source,
-        problem=f"has {len(vertices)} nodes, but not those of the platform, which has {len(names)}",
-        remedy="name them as the platform does, or give as many",
+        problem=f"has {len(vertices)} nodes, the platform has {len(names)}, and their names differ",
+        remedy="name the nodes like the platform's machines, or the same number of nodes",
     )

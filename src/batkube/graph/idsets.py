@@ -1,18 +1,18 @@
-"""Sets of numbers and lists of hosts, as Flux writes them: `0-3,7` and `node[0-3,7]` (RFC 22 and 29)."""
+"""Idsets and hostlists in Flux's notation: `0-3,7` (RFC 22) and `node[0-3,7]` (RFC 29)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-#: More ids than any set may have: `0-4000000000` is a slip, not a cluster.
+#: The maximum size of a set. A typo such as `0-4000000000` would otherwise exhaust the memory.
 _IDS_MAX = 10_000_000
 _RANGE = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?")
 _BRACKETS = re.compile(r"([^\[\],\s]*)(?:\[([^\[\]]*)\]([^\[\],\s]*))?")
 
 
 def decode_idset(text: str) -> list[int]:
-    """Return the numbers of an idset, in order. Raises ValueError for what is none."""
+    """Return the ids of an idset in ascending order. Raises ValueError if `text` is not an idset."""
     inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     ids: set[int] = set()
     for part in filter(None, (piece.strip() for piece in inner.split(","))):
@@ -24,18 +24,18 @@ def decode_idset(text: str) -> list[int]:
 
 
 def encode_idset(ids: Iterable[int]) -> str:
-    """Write numbers as an idset: runs of three and more, and of two, become ranges."""
+    """Return ids as an idset, with ranges for consecutive ids."""
     return ",".join(_run_text(run, 0) for run in _runs(sorted(ids), strictly=False))
 
 
 def decode_hostlist(text: str) -> list[str]:
-    """Return the hosts of a hostlist, in the order in which they are named. Raises ValueError for what is none."""
+    """Return the hosts of a hostlist, in its order. Raises ValueError if `text` is not a hostlist."""
     hosts: list[str] = []
     for part in _split_hostlist(text):
-        shape = _BRACKETS.fullmatch(part)
-        if shape is None:
+        match = _BRACKETS.fullmatch(part)
+        if match is None:
             raise ValueError(f"{text!r} is not a hostlist")
-        prefix, ranges, suffix = shape.groups()
+        prefix, ranges, suffix = match.groups()
         if ranges is None:
             hosts.append(prefix)
             continue
@@ -48,7 +48,7 @@ def decode_hostlist(text: str) -> list[str]:
 
 
 def encode_hostlist(hosts: Iterable[str]) -> str:
-    """Write hosts as a hostlist; those that follow each other and differ in their last number share brackets."""
+    """Return hosts as a hostlist. Neighbours that differ only in consecutive numbers share brackets."""
     groups: list[tuple[str, int, list[int]]] = []
     for host in hosts:
         prefix, digits = split_host(host)
@@ -61,7 +61,7 @@ def encode_hostlist(hosts: Iterable[str]) -> str:
 
 
 def split_host(host: str) -> tuple[str, str]:
-    """Part a host's name from the digits at its end."""
+    """Split a host name into its prefix and the digits at its end."""
     prefix = host.rstrip("0123456789")
     return prefix, host[len(prefix) :]
 
@@ -74,7 +74,7 @@ def _group_text(prefix: str, width: int, numbers: list[int]) -> str:
 
 
 def _runs(numbers: list[int], *, strictly: bool) -> list[tuple[int, int]]:
-    """Part numbers into runs of consecutive ones; `strictly` keeps repeated numbers apart."""
+    """Split numbers into runs of consecutive ones; `strictly` splits at repeated numbers too."""
     runs: list[tuple[int, int]] = []
     for number in numbers:
         if runs and (number == runs[-1][1] + 1 or (number == runs[-1][1] and not strictly)):
@@ -90,19 +90,19 @@ def _run_text(run: tuple[int, int], width: int) -> str:
 
 
 def _bounds(text: str) -> tuple[int, int, int]:
-    """Return the ends of a range, and how wide its numbers are padded with zeros."""
-    shape = _RANGE.fullmatch(text.strip())
-    if shape is None or int(shape[2] or shape[1]) < int(shape[1]):
+    """Return the first and last id of a range, and the width to which ids are padded with zeros."""
+    match = _RANGE.fullmatch(text.strip())
+    if match is None or int(match[2] or match[1]) < int(match[1]):
         raise ValueError(f"{text!r} is not a range of ids")
-    return int(shape[1]), int(shape[2] or shape[1]), len(shape[1]) if shape[1].startswith("0") else 0
+    return int(match[1]), int(match[2] or match[1]), len(match[1]) if match[1].startswith("0") else 0
 
 
 def _split_hostlist(text: str) -> list[str]:
-    """Part a hostlist at the commas outside brackets."""
+    """Split a hostlist at the commas outside brackets."""
     parts, depth, start = [], 0, 0
-    for index, letter in enumerate(text):
-        depth += (letter == "[") - (letter == "]")
-        if letter == "," and depth == 0:
+    for index, character in enumerate(text):
+        depth += (character == "[") - (character == "]")
+        if character == "," and depth == 0:
             parts.append(text[start:index])
             start = index + 1
     return [part.strip() for part in [*parts, text[start:]] if part.strip()]

@@ -1,11 +1,13 @@
-"""The resource graph: clusters, racks, nodes, sockets, cores, and whatever else can be given to a job.
+"""The resource graph: clusters, racks, nodes, sockets, cores and everything else a job can request.
 
-Vertices are numbers from zero on, and what is known of them stands in columns: `graph.type[v]`, `graph.size[v]`. A
-graph of ten thousand nodes with 64 cores each has 650,000 vertices; an object for each would cost more than all else.
-Edges are numbers as well, in the order in which they were added, which is the order of every walk.
+Vertices are consecutive numbers, and their attributes are stored in columns: `graph.type[v]`,
+`graph.size[v]`. A graph of ten thousand nodes with 64 cores has 650,000 vertices; one object per
+vertex would cost more memory and time than all the rest. Edges are numbers too. Every walk follows
+them in the order in which they were added.
 
-An edge belongs to a *subsystem*. `containment` says what is inside of what and is there always; others (`power`,
-`ibnet`, …) arrange some of the same vertices in another way. Fluxion: RFC 4, resource/schema.
+An edge belongs to a *subsystem*. The subsystem `containment` always exists and says which vertex
+contains which. Others (`power`, `ibnet`, …) connect some of the same vertices differently. Imitates
+flux-sched resource/schema; see Flux RFC 4.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from collections.abc import Iterator, Mapping
 
 CONTAINMENT = "containment"
 
-#: The types Fluxion knows before it reads anything, in its order; others follow as they appear (schema/data_std.cpp).
-#: Sets of types are walked in this order, which decides along whose points a reservation is sought.
+#: The types that Fluxion registers at start, in its order (flux-sched resource/schema/data_std.cpp).
+#: Other types follow in the order in which they appear in the input. Sets of types are iterated in
+#: this order, which decides along which planner's points a reservation is searched.
 _STANDARD_TYPES = (
     "cluster",
     "core",
@@ -34,7 +37,7 @@ _STANDARD_TYPES = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Vertex:
-    """What a reader says of a new vertex; `paths` has its place in each subsystem it belongs to."""
+    """The attributes of a new vertex. `paths` has its path in each subsystem it belongs to."""
 
     type: str
     basename: str
@@ -50,7 +53,7 @@ class Vertex:
 
 
 class ResourceGraph:
-    """Vertices and edges, in columns."""
+    """Vertices and edges, stored in columns."""
 
     def __init__(self) -> None:
         self.type: list[str] = []
@@ -62,24 +65,25 @@ class ResourceGraph:
         self.size: list[int] = []
         self.unit: list[str] = []
         self.is_up: list[bool] = []
-        #: Only of vertices that have any.
+        #: Vertices without properties have no entry.
         self.properties: dict[int, dict[str, str]] = {}
-        #: For each subsystem the paths of the vertices in it; a path of one name is the root's.
+        #: By subsystem, the paths of its vertices. The root is the vertex whose path has one name.
         self.paths: dict[str, dict[int, str]] = {}
         self.roots: dict[str, int] = {}
         self.edge_source: list[int] = []
         self.edge_target: list[int] = []
         self.edge_subsystem: list[str] = []
-        #: The edges out of and into a vertex, of all subsystems; vertices without any are left out.
+        #: The edges out of and into each vertex, of all subsystems; no entry if there are none.
         self.out_edges: dict[int, list[int]] = {}
         self.in_edges: dict[int, list[int]] = {}
         self.by_type: dict[str, list[int]] = {}
         self.by_rank: dict[int, list[int]] = {}
         self.type_order: dict[str, int] = {type: index for index, type in enumerate(_STANDARD_TYPES)}
-        #: Whether matches show units. Fluxion forgets those of JGF files, and what it writes is compared with ours.
+        #: Whether matches are written with units. False for JGF files, whose units Fluxion drops.
         self.shows_units = True
         self._by_path: dict[str, list[int]] | None = None
-        #: How many vertices of the type `node` are up, which Fluxion counts as they are marked.
+        #: The number of `node` vertices marked up. Counted as in Fluxion: a change of a vertex's
+        #: status adds or subtracts all nodes below it.
         self.nodes_up = 0
 
     def add_vertex(self, vertex: Vertex) -> int:
@@ -106,7 +110,7 @@ class ResourceGraph:
         return number
 
     def add_path(self, vertex: int, subsystem: str, path: str) -> None:
-        """Give a vertex its place in a subsystem; a path of one name makes it the root."""
+        """Set the path of a vertex in a subsystem; a path of one name makes it the root."""
         self.paths.setdefault(subsystem, {})[vertex] = path
         if path.count("/") == 1:
             self.roots.setdefault(subsystem, vertex)
@@ -124,7 +128,7 @@ class ResourceGraph:
         return edge
 
     def edge_between(self, source: int, target: int) -> int | None:
-        """Return the edge from one vertex to another, None if there is none."""
+        """Return the edge from one vertex to another, or None."""
         return next((edge for edge in self.in_edges.get(target, ()) if self.edge_source[edge] == source), None)
 
     def edges_from(self, vertex: int, subsystem: str) -> Iterator[int]:
@@ -132,7 +136,7 @@ class ResourceGraph:
         return (edge for edge in self.out_edges.get(vertex, ()) if self.edge_subsystem[edge] == subsystem)
 
     def children(self, vertex: int, subsystem: str = CONTAINMENT) -> list[int]:
-        """Return the vertices right below another one in a subsystem."""
+        """Return the direct children of a vertex in a subsystem."""
         return [self.edge_target[edge] for edge in self.edges_from(vertex, subsystem)]
 
     def parent_edge(self, vertex: int, subsystem: str = CONTAINMENT) -> int | None:
@@ -140,39 +144,39 @@ class ResourceGraph:
         return next((edge for edge in self.in_edges.get(vertex, ()) if self.edge_subsystem[edge] == subsystem), None)
 
     def ancestors(self, vertex: int, subsystem: str = CONTAINMENT) -> Iterator[int]:
-        """Yield what a vertex is inside of, the nearest first."""
+        """Yield the ancestors of a vertex in a subsystem, the nearest first."""
         while (edge := self.parent_edge(vertex, subsystem)) is not None:
             vertex = self.edge_source[edge]
             yield vertex
 
     def subtree(self, vertex: int, subsystem: str = CONTAINMENT) -> Iterator[int]:
-        """Yield a vertex and all below it in a subsystem, parents first, each once."""
-        seen = {vertex}
+        """Yield a vertex and all its descendants in a subsystem, parents first, each once."""
+        visited = {vertex}
         stack = [vertex]
         while stack:
             current = stack.pop()
             yield current
             for child in reversed(self.children(current, subsystem)):
-                if child not in seen:
-                    seen.add(child)
+                if child not in visited:
+                    visited.add(child)
                     stack.append(child)
 
     def at_path(self, path: str) -> list[int]:
-        """Return the vertices with a path, in any subsystem."""
+        """Return the vertices with this path in any subsystem."""
         if self._by_path is None:
             self._by_path = {}
             for vertex in range(len(self.type)):
-                for places in self.paths.values():
-                    if vertex in places:
-                        self._by_path.setdefault(places[vertex], []).append(vertex)
+                for paths in self.paths.values():
+                    if vertex in paths:
+                        self._by_path.setdefault(paths[vertex], []).append(vertex)
         return self._by_path.get(path, [])
 
     def paths_of(self, vertex: int) -> dict[str, str]:
-        """Return the paths of a vertex, by subsystem."""
-        return {subsystem: places[vertex] for subsystem, places in self.paths.items() if vertex in places}
+        """Return the paths of a vertex by subsystem."""
+        return {subsystem: paths[vertex] for subsystem, paths in self.paths.items() if vertex in paths}
 
     def is_tree(self, subsystem: str) -> bool:
-        """Tell whether no vertex is reached twice in a subsystem."""
+        """Return whether every vertex has at most one edge into it in a subsystem."""
         targets = [
             target
             for target, name in zip(self.edge_target, self.edge_subsystem, strict=True)
@@ -181,14 +185,14 @@ class ResourceGraph:
         return len(targets) == len(set(targets))
 
     def remove_vertices(self, vertices: set[int]) -> None:
-        """Take vertices out of the graph: their edges and indices go, their numbers stay unused."""
+        """Remove vertices with their edges. Their numbers are not used again."""
         for vertex in sorted(vertices):
             for edge in [*self.out_edges.pop(vertex, ()), *self.in_edges.pop(vertex, ())]:
                 self._drop_edge(edge)
             self.by_type[self.type[vertex]].remove(vertex)
             self.by_rank[self.rank[vertex]].remove(vertex)
-            for places in self.paths.values():
-                path = places.pop(vertex, None)
+            for paths in self.paths.values():
+                path = paths.pop(vertex, None)
                 if path is not None and self._by_path is not None:
                     self._by_path.pop(path, None)
 

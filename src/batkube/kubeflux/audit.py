@@ -1,8 +1,8 @@
-"""The auditor: what a scheduler believes of a cluster, compared with what is so.
+"""The auditor: compares the cache of a scheduler with the cluster.
 
-A *phantom* is a pod that is believed to hold something of a node where it holds nothing (any more); a *blind spot* is a
-pod on a node that is not believed to be there. What a node is believed to offer may be wrong as well. A difference has
-a beginning and an end; those that a settled instant finds for the first time are told, and so is when they are gone.
+A *phantom* is a pod in the cache of a node on which it does not or no longer hold resources. A *blind spot* is a pod on
+a node that the cache does not contain. The cached offer of a node may be wrong as well. A difference is reported at the
+first settled instant at which it exists, and again when it is over.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Protocol
 
 from batkube.cluster.pods.resources import Amounts
 from batkube.kernel.instants import Instant
-from batkube.kernel.quantities import CPU
 from batkube.kubeflux.scheduler_cache import NodeAccount
 
 PHANTOM_POD, BLIND_SPOT, WRONG_OFFER = "phantom", "blind spot", "offer"
@@ -21,28 +20,28 @@ PHANTOM_POD, BLIND_SPOT, WRONG_OFFER = "phantom", "blind spot", "offer"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CacheDifference:
-    """Something that is believed and not so, or so and not believed; `pod` is "" where the node itself is meant."""
+    """A difference between the cache and the cluster; `pod` is "" if it is about the node itself."""
 
     kind: str
     node: str
     pod: str
-    #: What it is about: cpu in millicores, all else in whole units.
+    #: The amounts concerned: cpu in millicores, other resources in their units.
     amounts: tuple[tuple[str, int], ...]
 
 
 def cache_differences(
-    believed: Mapping[str, NodeAccount], true: Mapping[str, NodeAccount]
+    cached_accounts: Mapping[str, NodeAccount], actual_accounts: Mapping[str, NodeAccount]
 ) -> Iterable[CacheDifference]:
-    """Yield where two pictures differ, node by node and pod by pod."""
-    nothing = NodeAccount()
-    for name in sorted({*believed, *true}):
-        one, other = believed.get(name, nothing), true.get(name, nothing)
-        if one.offer != other.offer:
-            yield CacheDifference(WRONG_OFFER, name, "", () if other.offer is None else other.offer.allocatable)
-        for key in sorted(one.held.keys() - other.held.keys()):
-            yield CacheDifference(PHANTOM_POD, name, str(key), _amounts(one.held[key]))
-        for key in sorted(other.held.keys() - one.held.keys()):
-            yield CacheDifference(BLIND_SPOT, name, str(key), _amounts(other.held[key]))
+    """Yield the differences between two sets of accounts, by node and pod."""
+    empty = NodeAccount()
+    for name in sorted({*cached_accounts, *actual_accounts}):
+        cached, actual = cached_accounts.get(name, empty), actual_accounts.get(name, empty)
+        if cached.offer != actual.offer:
+            yield CacheDifference(WRONG_OFFER, name, "", () if actual.offer is None else actual.offer.allocatable)
+        for key in sorted(cached.held.keys() - actual.held.keys()):
+            yield CacheDifference(PHANTOM_POD, name, str(key), _amounts(cached.held[key]))
+        for key in sorted(actual.held.keys() - cached.held.keys()):
+            yield CacheDifference(BLIND_SPOT, name, str(key), _amounts(actual.held[key]))
 
 
 def _amounts(demand: Amounts) -> tuple[tuple[str, int], ...]:
@@ -50,23 +49,23 @@ def _amounts(demand: Amounts) -> tuple[tuple[str, int], ...]:
 
 
 class AuditSink(Protocol):
-    """Where an auditor tells what it finds."""
+    """Receives the results of an auditor."""
 
     def write_differences(self, lines: list[dict[str, object]]) -> None:
-        """Take lines about differences that are new or over."""
+        """Write lines about differences that are new or over."""
 
     def write_cache(self, accounts: Mapping[str, NodeAccount]) -> None:
-        """Take what is believed now."""
+        """Write the current cache."""
 
 
 class Auditor:
-    """Remembers which differences there are, and since when."""
+    """Records which differences exist, and since when."""
 
     def __init__(self) -> None:
         self.since: dict[CacheDifference, Instant] = {}
 
     def update(self, current: Set[CacheDifference], now: Instant) -> list[dict[str, object]]:
-        """Take the differences of a settled instant; return what is new and what is over, as lines for a file."""
+        """Set the differences of a settled instant. Return those that are new or over, as lines for a file."""
         lines = []
         for difference in sorted(current - self.since.keys(), key=_order):
             self.since[difference] = now
@@ -74,11 +73,6 @@ class Auditor:
         for difference in sorted(self.since.keys() - current, key=_order):
             lines.append({**_to_json(difference), "at": now, "is": "over", "since": self.since.pop(difference)})
         return lines
-
-    @property
-    def phantom_cpu(self) -> int:
-        """How many millicores are believed to be taken and are not."""
-        return sum(dict(known.amounts).get(CPU, 0) for known in self.since if known.kind == PHANTOM_POD)
 
 
 def _order(difference: CacheDifference) -> tuple[str, str, str, tuple[tuple[str, int], ...]]:

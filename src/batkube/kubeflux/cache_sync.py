@@ -1,9 +1,14 @@
-"""How a picture follows the cluster: not at all, by its own pods, anew before every round, or change by change.
+"""Keeps a scheduler's cache in sync with the cluster, in one of four modes.
 
-The first is the published fault of KubeFlux: it never heard of pods that ended, nor of pods that others had placed, and
-so had to guess how long each would last. The other three are its cures. `own` promises what its name says: of the pods
-that ask for this scheduler the picture is true; of all else it is as it was at the start. What a scheduler has decided
-itself and has not heard back of yet is *assumed*, as kube-scheduler's cache does it (pkg/scheduler/backend/cache).
+* `none`: never, the published fault of KubeFlux. It is notified neither of pods that end nor of
+  pods of other schedulers, and books every pod for a fixed duration instead.
+* `own`: by changes of the pods that request this scheduler. Everything else stays as it was at the
+  start.
+* `rebuild`: rebuilt from the cluster before every round.
+* `deltas`: by all changes of nodes and pods.
+
+A binding that the scheduler has made and has not been notified of yet is *assumed*, as in
+kube-scheduler (pkg/scheduler/backend/cache).
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ _FIXED_DURATION: Duration = seconds(FIXED_DURATION_S)
 
 
 class SyncMode(enum.StrEnum):
-    """What a picture hears of."""
+    """The changes that update the cache."""
 
     NONE = "none"
     OWN = "own"
@@ -30,7 +35,7 @@ class SyncMode(enum.StrEnum):
 
 
 class CacheSync:
-    """Keeps one picture after one store, in one of the four ways."""
+    """Keeps one cache in sync with one store."""
 
     def __init__(self, store: Store, mode: SyncMode, scheduler_name: str, policy: str = "lonode") -> None:
         self._store = store
@@ -38,56 +43,56 @@ class CacheSync:
         self._name = scheduler_name
         self._policy = policy
         self.cache = SchedulerCache(policy)
-        self._has_begun = False
-        #: Pods that were bound here and will not be heard of again, by when Fluxion's booking of them is over.
+        self._is_initialized = False
+        #: In mode `none`: when Fluxion's booking of each bound pod ends.
         self._bookings: dict[Key, Instant] = {}
-        #: Pods that were bound here and are not yet seen to be: where, and what they take.
+        #: Assumed pods, with their node and demand.
         self._assumed: dict[Key, tuple[str, Amounts]] = {}
         store.subscribe(NODE, self._on_nodes_changed)
         store.subscribe(POD, self._on_pods_changed)
 
     def begin_round(self, now: Instant) -> SchedulerCache:
-        """Return the picture as it is to be believed in a round that begins now."""
-        if not self._has_begun or self._mode is SyncMode.REBUILD:
-            self._has_begun = True
-            self.cache = self.true_cache()
+        """Return the cache for a scheduling round that begins now."""
+        if not self._is_initialized or self._mode is SyncMode.REBUILD:
+            self._is_initialized = True
+            self.cache = self.build_cache()
         if self._mode is SyncMode.NONE:
             self._expire(now)
         return self.cache
 
     def assume(self, key: Key, node: str, demand: Amounts, now: Instant) -> None:
-        """Take note of a decision that is about to be carried out."""
+        """Record a binding that is about to be made."""
         self.cache.add_pod(key, node, demand)
         self._assumed[key] = (node, demand)
         if self._mode is SyncMode.NONE:
             self._bookings[key] = after(now, _FIXED_DURATION)
 
     def is_assumed(self, key: Key) -> bool:
-        """Return whether a decision about a pod was carried out and is not heard of yet."""
+        """Return whether a pod is assumed to be bound."""
         return key in self._assumed
 
     def forget_assumed(self, key: Key) -> None:
-        """Take note that a decision was refused."""
+        """Remove an assumed pod whose binding was rejected."""
         self._assumed.pop(key, None)
         self._bookings.pop(key, None)
         self.cache.remove_pod(key)
 
-    def true_cache(self) -> SchedulerCache:
-        """Return a picture made from the cluster, and from decisions that were carried out and are not heard of yet."""
+    def build_cache(self) -> SchedulerCache:
+        """Return a new cache with the nodes and pods of the cluster, and the assumed pods."""
         nodes, pods = self._store.all(NODE).values(), self._store.all(POD).values()
-        picture = SchedulerCache.build(nodes, pods, self._policy)
+        cache = SchedulerCache.build(nodes, pods, self._policy)
         for key, (node, demand) in self._assumed.items():
-            picture.add_pod(key, node, demand)
-        return picture
+            cache.add_pod(key, node, demand)
+        return cache
 
     def _expire(self, now: Instant) -> None:
-        """Let bookings end that have lasted as long as Fluxion was told, whether the pods are there or not."""
+        """Remove pods whose booking has ended, even if they still run."""
         for key in [key for key, end in self._bookings.items() if end <= now]:
             del self._bookings[key]
             self.cache.remove_pod(key)
 
     def _on_nodes_changed(self, batch: Batch, now: Instant) -> None:
-        if self._mode is not SyncMode.DELTAS or not self._has_begun:
+        if self._mode is not SyncMode.DELTAS or not self._is_initialized:
             return
         for node in batch.objects:
             if batch.type is DELETED:
@@ -97,19 +102,19 @@ class CacheSync:
 
     def _on_pods_changed(self, batch: Batch, now: Instant) -> None:
         for key, pod in zip(batch.keys, batch.objects, strict=True):
-            is_over = batch.type is DELETED or is_finished(pod)
-            if is_over or node_of_pod(pod):
+            is_gone = batch.type is DELETED or is_finished(pod)
+            if is_gone or node_of_pod(pod):
                 self._assumed.pop(key, None)
-            if self._has_begun and self._follows(pod):
-                self._apply(key, pod, is_over=is_over)
+            if self._is_initialized and self._follows(pod):
+                self._apply(key, pod, is_gone=is_gone)
 
     def _follows(self, pod: KubeObject) -> bool:
         is_own = pod["spec"].get("schedulerName") == self._name
         return self._mode is SyncMode.DELTAS or (self._mode is SyncMode.OWN and is_own)
 
-    def _apply(self, key: Key, pod: KubeObject, *, is_over: bool) -> None:
+    def _apply(self, key: Key, pod: KubeObject, *, is_gone: bool) -> None:
         node = node_of_pod(pod)
-        if is_over or (not node and key not in self._assumed):
+        if is_gone or (not node and key not in self._assumed):
             self.cache.remove_pod(key)
         elif node:
             self.cache.add_pod(key, node, demand_of(pod))

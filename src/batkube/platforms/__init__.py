@@ -1,1 +1,1 @@
-"""The described hardware: machines read from SimGrid platforms, Node manifests, openb, or a shorthand."""
+"""The described hardware: machines and networks from SimGrid files, Node manifests, openb lists, or a shorthand."""

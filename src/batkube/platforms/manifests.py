@@ -1,9 +1,9 @@
-"""Platforms from Kubernetes Node manifests, such as `kubectl get nodes -o yaml` prints them.
+"""Reads platforms from Kubernetes Node manifests, as `kubectl get nodes -o yaml` prints them.
 
-What pods may use is `status.allocatable`, which is also what kube-scheduler looks at (scheduler framework,
-NodeInfo.SetNode); a node without one gets its `status.capacity`, as the API server would default it. Taints and
-cordons (`spec.unschedulable`) are kept, and keep the pods of jobs away; both are noted. So is every field that does not
-reach the simulated node (`node_fields`).
+The capacity of a machine is `status.allocatable`, as for kube-scheduler (NodeInfo.SetNode in
+pkg/scheduler/framework/types.go), and by default `status.capacity`, as in the API server (SetDefaults_NodeStatus in
+pkg/apis/core/v1/defaults.go). Taints and cordons (`spec.unschedulable`) are kept; as they repel the pods of jobs, both
+are noted. So is every field that the simulated nodes do not have (`node_fields.py`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from batkube.platforms.node_fields import REMEDY, NodeFields
 CORDONED = FidelityNote(
     "platform", "nodes that are cordoned (spec.unschedulable) take no jobs until they are uncordoned"
 )
-TAINTED = FidelityNote("platform", "nodes with taints take none of the jobs, whose pods tolerate no taint")
-#: What matters only where a workload has jobs.
+TAINTED = FidelityNote("platform", "nodes with taints take no jobs, because the pods of jobs have no tolerations")
+#: The notes that are relevant only if the workload has jobs.
 JOB_NOTES = (CORDONED, TAINTED)
 _TAINT_EFFECTS = (*REPELLING_EFFECTS, "PreferNoSchedule")
 _TAINT_FIELDS = ("key", "value", "effect")
@@ -33,7 +33,7 @@ _LISTS = ("List", "NodeList")
 
 
 def parse_manifests(path: Path, text: str) -> Platform:
-    """Return the nodes of a file of manifests, in the order of the file."""
+    """Return the platform of a manifest file, with its nodes in the order of the file. Raise InputError."""
     source = str(path)
     documents = _json_documents(source, text) if path.suffix.lower() == ".json" else yaml_documents(path, text)
     nodes = [
@@ -48,8 +48,8 @@ def parse_manifests(path: Path, text: str) -> Platform:
     if machines and cordoned == len(machines):
         raise InputError(
             source,
-            problem="every node is cordoned (spec.unschedulable), so nothing can run",
-            remedy="uncordon some: remove spec.unschedulable",
+            problem="every node is cordoned (spec.unschedulable), so no job can run",
+            remedy="uncordon nodes: remove spec.unschedulable",
         )
     tainted = sum(not machine.takes_any_pod and not machine.is_cordoned for machine in machines)
     counts = (
@@ -61,8 +61,8 @@ def parse_manifests(path: Path, text: str) -> Platform:
 
 
 def dropped_field_note(field: str) -> FidelityNote:
-    """Return the note about a field of manifests that the simulated nodes do not have."""
-    return FidelityNote("platform", f"simulated nodes do not have what the manifests say in {field}")
+    """Return the note for a manifest field that the simulated nodes do not have."""
+    return FidelityNote("platform", f"simulated nodes do not have this field of the manifests: {field}")
 
 
 def _json_documents(source: str, text: str) -> list[object]:
@@ -70,12 +70,12 @@ def _json_documents(source: str, text: str) -> list[object]:
         return [json.loads(text)]
     except json.JSONDecodeError as error:
         raise InputError(source, at=f"line {error.lineno}", problem=f"not JSON: {error.msg}", remedy=REMEDY) from None
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, or thousands of brackets
-        raise InputError(source, problem=f"not JSON that can be read: {error}", remedy=REMEDY) from None
+    except (ValueError, RecursionError) as error:  # thousands of digits in a number, or of nested brackets
+        raise InputError(source, problem=f"JSON that cannot be parsed: {error}", remedy=REMEDY) from None
 
 
 def _nodes(source: str, at: str, document: object) -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield the Node objects of a document with their places, those inside lists too."""
+    """Yield the Node objects of a document, including those in lists, with their places."""
     kind = document.get("kind") if isinstance(document, dict) else None
     if isinstance(document, dict) and kind == "Node":
         yield at, document
@@ -83,15 +83,15 @@ def _nodes(source: str, at: str, document: object) -> Iterator[tuple[str, dict[s
         for number, item in enumerate(_list(source, at, document, "items")):
             yield from _nodes(source, f"{at}, items[{number}]", item)
     else:
-        what = f"a {kind}" if kind else "no Kubernetes object"
-        raise InputError(source, at=at, problem=f"holds {what}, not a Node", remedy=REMEDY)
+        problem = f"contains a {kind}, not a Node" if kind else "is not a Kubernetes object"
+        raise InputError(source, at=at, problem=problem, remedy=REMEDY)
 
 
 def _machine(source: str, at: str, number: int, node: dict[str, object], fields: NodeFields) -> Machine:
     metadata, spec, status = (_mapping(source, at, node, part) for part in ("metadata", "spec", "status"))
     name = metadata.get("name")
     if not isinstance(name, str) or not name:
-        raise InputError(source, at=f"{at}, metadata.name", problem="the node has no name", remedy=REMEDY)
+        raise InputError(source, at=f"{at}, metadata.name", problem="the Node has no name", remedy=REMEDY)
     at = f"{at}, node {name!r}"
     texts, amounts = {}, {}
     for field in ("capacity", "allocatable"):
@@ -99,22 +99,22 @@ def _machine(source: str, at: str, number: int, node: dict[str, object], fields:
     capacity = amounts["allocatable"] or amounts["capacity"]
     if CPU not in capacity:
         raise InputError(
-            source, at=f"{at}, status", problem="says nothing of cpu", remedy="give status.allocatable.cpu, such as '4'"
+            source, at=f"{at}, status", problem="contains no cpu", remedy="add status.allocatable.cpu, such as '4'"
         )
-    kept = fields.extract(at, node)
-    kept["status"].update({field: text for field, text in texts.items() if text})
+    sections = fields.extract(at, node)
+    sections["status"].update({field: text for field, text in texts.items() if text})
     return Machine(
         id=number,
         name=name,
         capacity=with_default_pods(capacity),
         labels=_labels(source, at, metadata),
         taints=_taints(source, at, spec, fields),
-        node=kept,
+        node=sections,
     )
 
 
 def _amounts(source: str, at: str, status: dict[str, object], field: str) -> tuple[dict[str, str], dict[str, int]]:
-    """Return the quantities of a field of the status, as the API server writes them and as numbers."""
+    """Return the quantities of a field of the status, in the API server's canonical form and as numbers."""
     texts, amounts = {}, {}
     for resource, value in _mapping(source, at, status, field).items():
         amounts[resource] = parse_amount(source, f"{at}, status.{field}.{resource}", resource, value)
@@ -138,8 +138,8 @@ def _taints(source: str, at: str, spec: dict[str, object], fields: NodeFields) -
             raise InputError(
                 source,
                 at=f"{at}, spec.taints[{number}]",
-                problem="not a taint",
-                remedy=f"a taint has a key and an effect, one of {', '.join(_TAINT_EFFECTS)}",
+                problem="not a valid taint",
+                remedy=f"write a key and an effect, one of {', '.join(_TAINT_EFFECTS)}",
             )
         fields.dropped.update(f"spec.taints.{key}" for key in taint if key not in _TAINT_FIELDS)
         taints.append({key: str(taint[key]) for key in _TAINT_FIELDS if taint.get(key) is not None})

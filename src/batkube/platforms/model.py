@@ -1,4 +1,4 @@
-"""Machines and platforms, whatever file they came from."""
+"""Machines and platforms, independent of the file format."""
 
 from __future__ import annotations
 
@@ -9,64 +9,64 @@ from typing import Any
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.quantities import CPU
 
-#: Pods a kubelet accepts unless told otherwise (Kubernetes: KubeletConfiguration.maxPods).
+#: The default maximum number of pods of a kubelet (Kubernetes: KubeletConfiguration.maxPods).
 DEFAULT_PODS = 110
-#: Effects of taints that keep pods away.
+#: The effects of taints that repel pods.
 REPELLING_EFFECTS = ("NoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One machine. Its `id` is its position in the platform, the number Batsim's outputs show."""
+    """A machine. Its `id` is its position in the platform, as in Batsim's output files."""
 
     id: int
     name: str
-    #: What pods may use, by resource name: cpu in millicores, others in whole units (memory: bytes). Always has
-    #: cpu and pods.
+    #: The allocatable amounts by resource name: cpu in millicores, others in whole units (memory: bytes). Always
+    #: contains cpu and pods.
     capacity: Mapping[str, int]
-    #: Flops per second of one core; None when the description gives none.
+    #: The speed of one core in flops per second; None if the description has none.
     speed_flops: float | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     #: Kubernetes taints, as in a Node's spec.
     taints: Sequence[Mapping[str, str]] = ()
-    #: More of a Node manifest by section, for the simulated node: `{"metadata": {"annotations": …}, "status": …}`.
+    #: Other fields of a Node manifest, by section: `{"metadata": {"annotations": …}, "status": …}`.
     node: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    #: Everything else the file says of the machine (SimGrid properties: energy, roles, …), kept as text.
+    #: The SimGrid properties of the machine (energy, role, …), and its attributes `speed` and `pstate`, as text.
     properties: Mapping[str, str] = field(default_factory=dict)
-    #: Properties of the SimGrid zones around it.
+    #: The properties of the SimGrid zones that contain it.
     zone_properties: Mapping[str, str] = field(default_factory=dict)
-    #: The id of the SimGrid zone or cluster right around it; "" where there is none.
+    #: The id of the innermost SimGrid zone or cluster that contains it; "" if there is none.
     zone: str = ""
 
     @property
     def takes_any_pod(self) -> bool:
-        """Whether neither a taint nor a cordon keeps away pods which tolerate none, as those of a workload's jobs."""
+        """Whether it accepts pods without tolerations, such as those of a workload's jobs."""
         return not self.is_cordoned and not any(taint["effect"] in REPELLING_EFFECTS for taint in self.taints)
 
     @property
     def is_cordoned(self) -> bool:
-        """Whether its node is unschedulable when the run begins."""
+        """Whether its node is unschedulable at the start of the run."""
         return self.node.get("spec", {}).get("unschedulable", False) is True
 
     @property
     def cpu_milli(self) -> int:
-        """Its cpu capacity in millicores."""
+        """The cpu capacity in millicores."""
         return self.capacity[CPU]
 
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """Machines; `machines[i].id == i`."""
+    """A platform; `machines[i].id == i`."""
 
     source: str
     machines: tuple[Machine, ...]
-    #: What reading it had to leave out or assume, each with how often.
+    #: Notes on what the reader omitted or assumed, with their counts.
     notes: tuple[tuple[FidelityNote, int], ...] = ()
-    #: How many links its file describes, and the hosts of it that store data and run nothing.
+    #: The number of links of the file, and its storage hosts, which run nothing.
     link_count: int = 0
     storages: tuple[str, ...] = ()
 
     @property
     def slowest(self) -> Machine:
-        """The machine of the lowest speed; one without any is the slowest of all."""
+        """The machine with the lowest speed; a machine without a speed counts as 0."""
         return min(self.machines, key=lambda machine: machine.speed_flops or 0.0)

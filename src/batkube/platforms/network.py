@@ -1,7 +1,7 @@
-"""Hosts, links and the ways between hosts, as a SimGrid platform file describes them.
+"""The network of a SimGrid platform file: hosts, links, and routes between hosts.
 
-It stands beside the platform of a run and is read only where jobs communicate, share cores or use storage: most do not,
-and files of many routes are large. Routes are found when they are asked for, and remembered.
+It is separate from the platform, and read only if jobs communicate, share cores or use storage: most do not, and files
+with many routes are large. Routes are computed on demand and cached.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkLink:
-    """One link, or one direction of a link that has two."""
+    """A link, or one direction of a duplex link."""
 
     name: str
     bandwidth_bps: float
     latency_s: float
-    #: Whether each task has the whole bandwidth for itself (SimGrid: FATPIPE).
+    #: Whether each task has the whole bandwidth (SimGrid: FATPIPE).
     is_fatpipe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host of the file: a machine, a storage or the master."""
+    """A host: a machine, a storage or the master."""
 
     name: str
-    #: Flops per second of one core, by power state.
+    #: The speed of one core in flops per second, by power state.
     speeds_flops: tuple[float, ...]
-    #: The power state it begins in.
+    #: The initial power state.
     pstate: int
     cores: int
     role: str
@@ -37,7 +37,7 @@ class Host:
 
 
 class HostRoute(NamedTuple):
-    """The links from one host to another, in order, and how long the first byte takes."""
+    """The links from one host to another, in order, and the latency."""
 
     links: tuple[NetworkLink, ...]
     latency_s: float
@@ -45,7 +45,7 @@ class HostRoute(NamedTuple):
 
 @dataclass(slots=True)
 class Network:
-    """What tasks can use of a platform."""
+    """The hosts of a platform, and the routes between them."""
 
     source: str
     hosts: Mapping[str, Host]
@@ -53,7 +53,7 @@ class Network:
     _routes: dict[tuple[str, str], HostRoute] = field(default_factory=dict)
 
     def route(self, source: str, target: str) -> HostRoute:
-        """Return the way from the host `source` to the host `target`. Raises InputError."""
+        """Return the route from the host `source` to the host `target`. Raise InputError."""
         ends = source, target
         if ends not in self._routes:
             self._routes[ends] = self.find_route(source, target)
@@ -61,5 +61,5 @@ class Network:
 
     @property
     def storages(self) -> tuple[str, ...]:
-        """The hosts that store data and run nothing, in the order of the file."""
+        """The storage hosts, in the order of the file."""
         return tuple(host.name for host in self.hosts.values() if host.role == "storage")

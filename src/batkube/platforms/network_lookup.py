@@ -1,4 +1,4 @@
-"""The network of a platform: that of its file, or machines that compute and cannot speak to each other."""
+"""Returns the network of a platform: that of its SimGrid file, or hosts without routes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from batkube.platforms.simgrid.network import parse_network
 
 
 def network_of(platform: Platform) -> Network:
-    """Return the network that the file of `platform` describes. Raises InputError."""
+    """Return the network of a platform. Raise InputError."""
     path = Path(platform.source)
     if path.suffix.lower() == ".xml":
         return parse_network(path, path.read_bytes())
@@ -24,7 +24,7 @@ def network_of(platform: Platform) -> Network:
     def no_route(source: str, target: str) -> HostRoute:
         raise InputError(
             platform.source,
-            problem=f"describes no network, and a job sends from {source!r} to {target!r}",
+            problem=f"has no network, and a job sends data from {source!r} to {target!r}",
             remedy="use a SimGrid file (.xml) with links and routes",
         )
 

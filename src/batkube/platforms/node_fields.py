@@ -1,7 +1,6 @@
-"""Which fields of a Node manifest reach the simulated node, and which do not.
+"""The fields of a Node manifest that simulated nodes have.
 
-A field that is not listed here is left out and counted, so that a note can name it. Not counted is what an API server
-assigns to every object that is created, whatever its manifest says.
+All other fields are dropped and counted, so that a note can name them, except those that an API server assigns itself.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from typing import Any
 
 from batkube.kernel.errors import InputError
 
-#: A type; a list of one shape; `{str: shape}`, a mapping of any names; or the fields of a structure.
+#: A type; `[shape]`, a list; `{str: shape}`, a mapping with any names; or `{"name": shape, …}`, a structure.
 Shape = Any
 
 _TEXTS = {str: str}
-#: The fields that are kept, by section. Labels, taints, capacity and allocatable are read by `manifests`.
+#: The supported fields, by section. `manifests.py` reads labels, taints, capacity and allocatable.
 _SECTIONS: dict[str, dict[str, Shape]] = {
     "metadata": {"annotations": _TEXTS},
     "spec": {"podCIDR": str, "podCIDRs": [str], "providerID": str, "externalID": str, "unschedulable": bool},
@@ -41,30 +40,30 @@ _HANDLED_ELSEWHERE = {
     "spec": ("taints",),
     "status": ("capacity", "allocatable"),
 }
-#: What an API server assigns to every object, and the times at which kubelets report.
+#: Fields that the API server assigns, and the times of kubelets' reports.
 _ASSIGNED = {
     "metadata": ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"),
     "status.conditions": ("lastHeartbeatTime", "lastTransitionTime"),
 }
-#: What kubelets here report of their nodes, which are well.
-_HEALTHY = {
+#: The conditions that simulated kubelets report.
+_CONDITION_STATUSES = {
     "Ready": "True",
     **dict.fromkeys(("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"), "False"),
 }
-#: What to do about a manifest that cannot be read.
+#: The remedy for a manifest that cannot be read.
 REMEDY = "write Node manifests, as `kubectl get nodes -o yaml` prints them"
 _TYPE_NAMES = {str: "text", int: "a whole number", bool: "true or false"}
 
 
 class NodeFields:
-    """Takes what is kept from the manifests of one file; `left_out` counts the rest."""
+    """Extracts the supported fields from the manifests of a file; `dropped` counts the others."""
 
     def __init__(self, source: str) -> None:
         self._source = source
         self.dropped: Counter[str] = Counter()
 
     def extract(self, at: str, node: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """Return the fields that are kept of the Node at the place `at`, by section. Raises InputError."""
+        """Return the supported fields of the Node at the place `at`, by section. Raise InputError."""
         self._count_dropped("", node, ("apiVersion", "kind", *_SECTIONS))
         sections = {}
         for name, fields in _SECTIONS.items():
@@ -77,7 +76,7 @@ class NodeFields:
             status["conditions"] = self._conditions(status["conditions"])
         return sections
 
-    def _extract_value(self, at: str, path: str, value: object, shape: Shape) -> Any:  # noqa: ANN401 - whatever the shape says
+    def _extract_value(self, at: str, path: str, value: object, shape: Shape) -> Any:  # noqa: ANN401 - as the shape says
         if isinstance(shape, list):
             if not isinstance(value, list):
                 raise self._type_error(at, path, value, "a list")
@@ -102,27 +101,27 @@ class NodeFields:
             if value.get(name) is not None
         }
 
-    def _count_dropped(self, prefix: str, value: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    def _count_dropped(self, prefix: str, value: Mapping[str, Any], supported: tuple[str, ...]) -> None:
         self.dropped.update(
-            f"{prefix}{name}" for name, one in value.items() if name not in known and not _is_unset(one)
+            f"{prefix}{name}" for name, one in value.items() if name not in supported and not _is_unset(one)
         )
 
     def _conditions(self, conditions: list[dict[str, str]]) -> list[dict[str, str]]:
-        """Return the conditions that a simulated node has as well, but for Ready, which its kubelet reports."""
-        kept = []
+        """Return the conditions that the simulated node has, too, except Ready, which its kubelet reports."""
+        supported = []
         for condition in conditions:
             kind = condition.get("type", "")
-            if condition.get("status") != _HEALTHY.get(kind, condition.get("status")):
+            if condition.get("status") != _CONDITION_STATUSES.get(kind, condition.get("status")):
                 self.dropped[f"status.conditions ({kind} is {condition.get('status')})"] += 1
             elif kind != "Ready":
-                kept.append(condition)
-        return kept
+                supported.append(condition)
+        return supported
 
-    def _type_error(self, at: str, path: str, value: object, wanted: str) -> InputError:
+    def _type_error(self, at: str, path: str, value: object, expected: str) -> InputError:
         return InputError(
             self._source,
             at=f"{at}, {path}",
-            problem=f"{value!r} is not {wanted}",
+            problem=f"{value!r} is not {expected}",
             remedy=REMEDY,
         )
 

@@ -1,4 +1,4 @@
-"""Platforms from openb node lists (Alibaba's GPU cluster trace of 2023): sn, cpu_milli, memory_mib, gpu, model."""
+"""Reads platforms from node lists of openb, Alibaba's GPU cluster trace of 2023."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from batkube.kernel.quantities import CPU, GPU, MEMORY
 from batkube.platforms.builder import build_platform, parse_amount, with_default_pods
 from batkube.platforms.model import Machine, Platform
 
-#: The label by which the trace's own simulator tells GPU models apart.
+#: The label for the GPU model in the simulator of the trace's authors.
 GPU_MODEL_LABEL = "alibabacloud.com/gpu-card-model"
 
 _COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
-_REMEDY = f"an openb node list has the columns {','.join(_COLUMNS)}"
+_REMEDY = f"write the columns {','.join(_COLUMNS)} of an openb node list"
 
 
 def parse_openb_nodes(path: Path, text: str) -> Platform:
-    """Return the machines of an openb node list, in the order of its lines."""
+    """Return the platform of an openb node list, with the machines in the order of its lines. Raise InputError."""
     source = str(path)
     rows = csv.DictReader(io.StringIO(text, newline=""))
     try:
@@ -35,7 +35,12 @@ def parse_openb_nodes(path: Path, text: str) -> Platform:
 def _machine(source: str, line: int, number: int, row: dict[str, str]) -> Machine:
     at = f"line {line}"
     if None in row or None in row.values() or not row["sn"]:
-        raise InputError(source, at=at, problem="not as many values as columns, or no name", remedy=_REMEDY)
+        raise InputError(
+            source,
+            at=at,
+            problem="the number of values differs from that of columns, or the name is empty",
+            remedy=_REMEDY,
+        )
     capacity = {
         CPU: parse_amount(source, f"{at}, cpu_milli", CPU, f"{row['cpu_milli']}m"),
         MEMORY: parse_amount(source, f"{at}, memory_mib", MEMORY, f"{row['memory_mib']}Mi"),

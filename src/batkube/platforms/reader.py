@@ -1,4 +1,4 @@
-"""One door for all platform descriptions: a file of a known kind, or a few words."""
+"""Reads platforms: chooses the format by the file name, or parses a shorthand."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
 
 _FILE_KINDS = (".xml", ".yaml", ".yml", ".json", ".csv")
 _REMEDY = (
-    "give a SimGrid file (.xml), Node manifests (.yaml, .yml, .json), an openb node list (.csv) "
+    "use a SimGrid file (.xml), Node manifests (.yaml, .yml, .json), an openb node list (.csv) "
     "or N x CPU[,MEMORY][,GPUS], such as 16x4"
 )
 
 
 def is_file_spec(spec: str) -> bool:
-    """Say whether `spec` is a path, which may be relative to something, and not a shorthand."""
+    """Return whether `spec` is a path, and not a shorthand."""
     return Path(spec).suffix.lower() in _FILE_KINDS or not is_shorthand(spec)
 
 
 def read_platform(spec: str) -> Platform:
-    """Return the platform that a path or a shorthand such as `16x4,64Gi` describes. Raises InputError."""
+    """Return the platform of a path, or of a shorthand such as `16x4,64Gi`. Raise InputError."""
     path = Path(spec)
     kind = path.suffix.lower()
     if kind not in _FILE_KINDS:
         if is_shorthand(spec):
             return parse_shorthand(spec)
-        raise InputError(spec or "(nothing)", problem="not a platform", remedy=_REMEDY)
+        raise InputError(spec or "(nothing)", problem="is not a platform", remedy=_REMEDY)
     content = _read_bytes(path)
-    # Of those who read files only that which is needed is imported: the others would take memory for nothing.
+    # Imported lazily, because the other readers would use memory for nothing.
     if kind == ".xml":
         from batkube.platforms.simgrid.machines import parse_simgrid
 
@@ -41,7 +41,9 @@ def read_platform(spec: str) -> Platform:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(path, at=f"byte {error.start}", problem="not UTF-8 text", remedy="save it as UTF-8") from None
+        raise InputError(
+            path, at=f"byte {error.start}", problem="is not UTF-8 text", remedy="save it as UTF-8"
+        ) from None
     if kind == ".csv":
         from batkube.platforms.openb import parse_openb_nodes
 
@@ -52,9 +54,9 @@ def read_platform(spec: str) -> Platform:
 
 
 def read_network(path: Path) -> Network:
-    """Return the hosts and links of a SimGrid platform file. Raises InputError."""
+    """Return the network of a SimGrid platform file. Raise InputError."""
     if path.suffix.lower() != ".xml":
-        raise InputError(path, problem="is no SimGrid platform, which has hosts and links", remedy="give an .xml file")
+        raise InputError(path, problem="is not a SimGrid platform file", remedy="use an .xml file with hosts and links")
     from batkube.platforms.simgrid.network import parse_network
 
     return parse_network(path, _read_bytes(path))

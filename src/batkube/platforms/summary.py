@@ -1,4 +1,4 @@
-"""A platform in one line, for people."""
+"""Summarizes a platform in one line."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def describe(platform: Platform) -> str:
     count = len(platform.machines)
     if count == 1:
         return f"1 machine: {next(iter(kinds))}"
-    # Counter keeps the order of first appearance, which is the platform's own.
-    parts = [f"{number} × {words}" for words, number in list(kinds.items())[:_KINDS_SHOWN]]
+    # A Counter keeps the order of insertion, which is that of the platform.
+    parts = [f"{number} × {text}" for text, number in list(kinds.items())[:_KINDS_SHOWN]]
     if len(kinds) > _KINDS_SHOWN:
         hidden = count - sum(list(kinds.values())[:_KINDS_SHOWN])
         parts.append(f"{hidden} of {len(kinds) - _KINDS_SHOWN} other kinds")

@@ -1,6 +1,6 @@
-"""Scheduling algorithms of ours, run in-process, and the small interface to write one's own.
+"""In-process scheduling algorithms, and the interface for writing more of them.
 
-What a policy needs is importable from here: `from batkube.policies import Policy, Start, View`.
+A policy imports what it needs from here: `from batkube.policies import Policy, Start, View`.
 """
 
 from batkube.policies.interface import Decision, Evict, Policy, Reject, Running, Start, View, WakeAt

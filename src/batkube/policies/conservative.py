@@ -1,4 +1,4 @@
-"""Conservative backfilling, as batsched's `conservative_bf` does it."""
+"""Conservative backfilling, after batsched's `conservative_bf` (src/algo/conservative_bf.cpp)."""
 
 from __future__ import annotations
 
@@ -18,30 +18,32 @@ _SHORTEST = Duration(1)
 class Conservative(Policy):
     """Conservative backfilling: every job has a reservation, and none may delay that of a job before it.
 
-    A job that arrives gets the earliest slot in the plan that is free for its whole estimate, on the lowest ids that
-    are free throughout. When jobs end, often earlier than planned, the plan is compressed: each waiting job in turn,
-    in the order of submission, gives up its slot and gets the earliest one there is now, all others staying where
-    they are. (Clearing the plan and placing all jobs anew is another algorithm, with other schedules.) A job whose
-    slot begins now starts, on the machines of its slot.
+    A job that arrives gets the earliest slot in the plan that is free for its whole estimate, on
+    the lowest ids that are free throughout. When jobs end, often earlier than planned, the plan is
+    compressed: each waiting job in turn, in order of submission, releases its slot and gets the
+    earliest free one, while the slots of all others stay. (Clearing the plan and placing all jobs
+    again is a different algorithm, with different schedules.) A job whose slot starts now is
+    started on the machines of its slot.
 
-    Running jobs hold their machines until the end of their estimate. A job that is overdue counts as ending any
-    moment now. Slots planned behind it cannot be kept, so the whole plan is made anew while there is such a job and
-    once it has ended. (batsched never meets one: Batsim kills jobs at their walltime.)
+    Running jobs hold their machines until the end of their estimate. An overdue job counts as
+    ending at any moment. Slots planned after it cannot be kept, so the whole plan is rebuilt while
+    there is such a job, and once it has ended. (batsched needs no such rule: Batsim kills jobs at
+    their walltime.)
     """
 
     def __init__(self) -> None:
-        #: None when it has to be made anew.
+        #: None if it must be rebuilt.
         self._plan: Timeline[Room] | None = None
-        #: Of each job that runs or waits, by its key: what it holds in the plan.
+        #: By job key, the slots of running and waiting jobs.
         self._slots: dict[str, Slot] = {}
 
     def begin(self, machines: Sequence[Machine], rng: random.Random) -> None:
-        """Plan anew."""
+        """Discard the plan."""
         super().begin(machines, rng)
         self._plan = None
 
     def decide(self, view: View) -> Iterator[Decision]:
-        """Place the jobs that arrived, or after an end all jobs that wait, and start those whose slot begins now."""
+        """Plan the jobs that arrived, or all waiting jobs after an end, and start those due now."""
         has_overdue = bool(view.running) and view.running[0].until <= view.now
         if self._plan is None or has_overdue or self._ended_late(view):
             plan = self._new_plan(view)
@@ -53,33 +55,34 @@ class Conservative(Policy):
                 self._drop(plan, job)
             jobs = view.queue if view.ended else view.arrived
         for job in jobs:
-            # A job that takes no time still needs its machines while it does: two of them never share one.
+            # A job with an estimate of zero gets a slot too, so that two of them never share a machine.
             slot = self._place(plan, job, max(view.estimate(job), _SHORTEST))
             if slot is not None and slot.start == view.now:
                 yield Start(job, slot.placement)
         self._plan = None if has_overdue else plan
 
     def _ended_late(self, view: View) -> bool:
-        """Return whether a job outlasted its slot, so that slots behind it began without their jobs."""
+        """Return whether a job ran beyond its slot, so that later slots began without their jobs."""
         slots = (self._slots.get(job.key) for job in view.ended)
         return any(slot is not None and slot.end < view.now for slot in slots)
 
     def _new_plan(self, view: View) -> Timeline[Room]:
-        """Return a plan that knows of the running jobs only."""
+        """Return a plan with the running jobs only."""
         whole = view.free
-        for held in view.running:
-            whole = whole + held.placement
+        for running in view.running:
+            whole = whole + running.placement
         plan = Timeline(view.now, whole)
         any_moment = after(view.now, _SHORTEST)
         self._slots = {
-            held.job.key: Slot(view.now, max(held.until, any_moment), held.placement) for held in view.running
+            running.job.key: Slot(view.now, max(running.until, any_moment), running.placement)
+            for running in view.running
         }
         for slot in self._slots.values():
             plan.reserve(slot)
         return plan
 
     def _place(self, plan: Timeline[Room], job: Job, length: Duration) -> Slot | None:
-        """Move `job` to the earliest slot there is, and return it; None if it never fits."""
+        """Move `job` to the earliest free slot and return it; None if the job never fits."""
         self._drop(plan, job)
         slot = plan.earliest(job, length)
         if slot is not None:

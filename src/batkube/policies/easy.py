@@ -15,7 +15,7 @@ from batkube.workloads.model import Job
 
 @dataclass(slots=True)
 class Reservation:
-    """What the blocked head of the queue is promised."""
+    """The reservation of the blocked job at the head of the queue."""
 
     head: Job
     #: The shadow time: when the head will start at the latest, if every running job keeps to its estimate.
@@ -27,33 +27,33 @@ class Reservation:
 class Easy(Policy):
     """EASY backfilling: only the head of the queue has a reservation; any job that does not delay it may overtake.
 
-    Jobs start from the head while they fit. For the first that does not, the running jobs are given back in the order
-    of their estimated ends until it does: that instant is its shadow time, and the machines it would get then (the
-    lowest ids) are reserved. A later job starts now if it fits now and either ends by the shadow time, by its
-    estimate, or leaves the reserved machines alone. The reservation is for those machines and not for a number of
-    them, as in batsched's `easy_bf`; counting alone gives other schedules.
+    Jobs start from the head while they fit. For the first that does not, the machines of running jobs are assumed free
+    in the order of their estimated ends until it fits: that instant is its shadow time, and the machines it would get
+    then (the lowest ids) are reserved. A later job starts now if it fits now and either ends by the shadow time, by its
+    estimate, or uses none of the reserved machines. The reservation is for those machines and not for a number of them,
+    as in batsched's `easy_bf`; counting alone gives other schedules.
 
-    When nothing ended since the last call and the head is the same, only the jobs that arrived are tried. The others
-    were refused before, and it has become harder for them since: what is free has only shrunk, less time is left
-    until the shadow time, and the reservation stands, because jobs started after it was made leave it alone.
+    If nothing has ended since the last call and the head is the same, only the jobs that arrived are tried. The others
+    did not fit before, and cannot fit now: free capacity has only shrunk, less time is left until the shadow time, and
+    the reservation is unchanged.
     """
 
     def __init__(self) -> None:
         self._reservation: Reservation | None = None
 
     def begin(self, machines: Sequence[Machine], rng: random.Random) -> None:
-        """Reserve anew."""
+        """Discard the reservation."""
         super().begin(machines, rng)
         self._reservation = None
 
     def decide(self, view: View) -> Iterator[Decision]:
-        """Start heads, reserve for the one that is blocked, backfill."""
+        """Start jobs from the head of the queue, reserve machines for the first that does not fit, and backfill."""
         if view.ended:
             self._reservation = None
         if view.free.is_full:
             return
         held = self._reservation
-        # Past its shadow time the reservation waits for a job that is overdue: it may as well be made anew.
+        # Past its shadow time the reservation waits for a job that is overdue: then it is recomputed.
         if held is not None and held.head is view.head and view.now <= held.shadow:
             yield from self._backfill(view, held, view.arrived)
             return
@@ -82,7 +82,7 @@ class Easy(Policy):
 
 
 def _reserve(view: View, head: Job) -> Reservation:
-    """Give back the running jobs in the order of their ends until `head` fits."""
+    """Assume the machines of running jobs free, in the order of their ends, until `head` fits."""
     room = view.free
     running = view.running
     count = 0

@@ -10,8 +10,8 @@ from batkube.policies.interface import Decision, Policy, Start, View
 class Fcfs(Policy):
     """First come, first served: the job at the head of the queue blocks all others until it fits.
 
-    Jobs start in the order of their submission, on the machines with the lowest ids. No job ever overtakes another,
-    so that machines may stay free while jobs wait that would fit them.
+    Jobs start in order of submission, on the machines with the lowest ids. No job overtakes
+    another, so machines may stay idle although a waiting job would fit on them.
     """
 
     def decide(self, view: View) -> Iterator[Decision]:

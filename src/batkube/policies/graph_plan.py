@@ -1,4 +1,4 @@
-"""A plan on a graph: who has which part of it, now and later. It is what `policy:fluxion` thinks with."""
+"""A plan on a graph: which job holds which part of it, now and later. Used by `policy:fluxion`."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from batkube.policies.rooms import Placement
 from batkube.workloads.model import Job
 
 ZONE, RACK, SOCKETS = "topology.kubernetes.io/zone", "topology.kubernetes.io/rack", "batkube.io/sockets"
-#: In nanoseconds, 146 years: later than any run.
+#: 146 years in nanoseconds, longer than any run.
 _GRAPH_END = 2**62
 
 
 class GraphPlan:
-    """A matcher on the graph of the machines, and which job is which number in it."""
+    """A matcher on the graph of the machines, and the number of each job in it."""
 
     def __init__(
         self, machines: Sequence[Machine], policy: str, file: Path | None, format: str, *, takes_nodes: bool
@@ -45,8 +45,8 @@ class GraphPlan:
         self._takes_nodes = takes_nodes
         self._counter = NodeCounter()
         if file is None:
-            inventory = _cluster_graph(machines, takes_nodes)
-            graph, vertices = inventory.graph, inventory.node_vertices
+            cluster_graph = _cluster_graph(machines, takes_nodes)
+            graph, vertices = cluster_graph.graph, cluster_graph.node_vertices
         else:
             graph = read_graph(file, format)
             vertices = node_vertices(graph, [machine.name for machine in machines], file)
@@ -57,49 +57,51 @@ class GraphPlan:
         for machine in machines:
             if not machine.capacity[PODS]:
                 self._matcher.set_status(graph.paths[self._matcher.view.subsystem][vertices[machine.name]], is_up=False)
+        #: By job key, the matcher's numbers of the running jobs.
         self._numbers: dict[str, int] = {}
         self._last_number = 0
+        #: The numbers of the reservations of the current round.
         self._reserved: list[int] = []
 
     def update(self, view: View) -> None:
-        """Take back what ended and all reservations; who is overdue may end any moment."""
+        """Release jobs that ended and all reservations. Extend the bookings of overdue jobs."""
         for number in self._reserved:
             self._matcher.cancel(number)
         self._reserved.clear()
         for job in view.ended:
             self._cancel(job)
-        for held in view.running:
-            if held.until > view.now:
+        for running in view.running:
+            if running.until > view.now:
                 return
-            self._cancel(held.job)
-            self.restore(view, held)
+            self._cancel(running.job)
+            self.restore(view, running)
 
     def _cancel(self, job: Job) -> None:
         number = self._numbers.pop(job.key, None)
         if number is not None:
             self._matcher.cancel(number)
 
-    def restore(self, view: View, held: Running) -> None:
-        """Book what a running job has, on the machines where it is."""
-        until = max(held.until, view.now + 1)
+    def restore(self, view: View, running: Running) -> None:
+        """Book the resources of a running job on its machines."""
+        until = max(running.until, view.now + 1)
         graph, ledger = self._matcher.graph, self._matcher.ledger
         pods: dict[int, int] = {}
-        for machine_id in held.placement.machine_ids:
+        for machine_id in running.placement.machine_ids:
             pods[machine_id] = pods.get(machine_id, 0) + 1
         vertices: list[int] = []
-        demand = vertex_demand(dict(held.job.requests))
+        demand = vertex_demand(dict(running.job.requests))
         for machine_id, count in pods.items():
             leaves = list(leaves_of_node(graph, self._vertex_of[machine_id]))
             for type in dict.fromkeys(graph.type[leaf] for leaf in leaves):
                 free = [v for v in leaves if graph.type[v] == type and ledger.free(v, view.now, until - view.now) > 0]
                 vertices += free if self._takes_nodes else free[: count * demand.get(type, 0)]
-        number = self._number(held.job)
+        number = self._number(running.job)
         allocate_vertices(self._matcher, vertices, JobWindow(number, view.now, until - view.now, view.now))
         if number not in ledger.vertices_of_job:
-            del self._numbers[held.job.key]
+            del self._numbers[running.job.key]
 
     def match(self, view: View, job: Job, *, can_reserve: bool) -> tuple[Placement | None, bool]:
-        """Return where a job can start now, and whether it has a time at all if later ones were looked at."""
+        """Return the placement of a job, None unless it starts now, and whether it starts or is reserved."""
         jobspec = self._jobspec(view, job)
         if jobspec is None or not self._has_types(jobspec.resources):
             return None, False
@@ -117,17 +119,17 @@ class GraphPlan:
         return self._placement(job, counts), True
 
     def _jobspec(self, view: View, job: Job) -> Jobspec | None:
-        """Return a job's request; None if no machine takes it."""
+        """Return the jobspec of a job, or None if no machine accepts it."""
         length = max(view.estimate(job), 1)
-        names = self._accepting_nodes(view, job)
-        if names is not None and not names.names:
+        nodes = self._accepting_nodes(view, job)
+        if nodes is not None and not nodes.names:
             return None
         if self._takes_nodes:
-            return nodes_jobspec(job.size, length, nodes=names)
-        return pods_jobspec(job.size, vertex_demand(dict(job.requests)), length, nodes=names)
+            return nodes_jobspec(job.size, length, nodes=nodes)
+        return pods_jobspec(job.size, vertex_demand(dict(job.requests)), length, nodes=nodes)
 
     def _accepting_nodes(self, view: View, job: Job) -> NodeNameConstraint | None:
-        """Return the nodes that take a job at all, None for all."""
+        """Return the nodes that accept a job, or None for all."""
         room = view.free
         if isinstance(room, MachineRoom):
             if not job.requests:
@@ -147,15 +149,15 @@ class GraphPlan:
         return all(request.type in types and self._has_types(request.inside) for request in requests)
 
     def _placement(self, job: Job, counts: dict[str, dict[str, int]]) -> Placement:
-        """Return a match as machines: one for each pod, as many on a node as it got bundles there."""
+        """Return the machines of a match: a node appears once for each pod that it gets."""
         if self._takes_nodes:
             return MachinePlacement(mask_of(self._machine_of[name] for name in counts))
-        # Imported only where it is needed: it brings numpy, which takes longer to load than a small run takes.
+        # Imported lazily: numpy takes longer to load than a small run.
         from batkube.policies.node_room import NodePlacement
 
         cores = vertex_demand(dict(job.requests))["core"]
         machine_ids = sorted(
-            self._machine_of[name] for name, got in counts.items() for _ in range(got["core"] // cores)
+            self._machine_of[name] for name, by_type in counts.items() for _ in range(by_type["core"] // cores)
         )
         return NodePlacement(tuple(machine_ids[: job.size]), job.requests)
 
@@ -166,9 +168,9 @@ class GraphPlan:
 
 
 def _cluster_graph(machines: Sequence[Machine], takes_nodes: bool) -> ClusterGraph:
-    """Return the graph of the machines; without cores where nobody asks for any."""
-    supplies = [_node_resources(machine, takes_nodes) for machine in machines]
-    return ClusterGraph(supplies, has_racks=any(supply.rack for supply in supplies))
+    """Return the graph of the machines, without cores if jobs take whole nodes."""
+    nodes = [_node_resources(machine, takes_nodes) for machine in machines]
+    return ClusterGraph(nodes, has_racks=any(node.rack for node in nodes))
 
 
 def _node_resources(machine: Machine, takes_nodes: bool) -> NodeResources:

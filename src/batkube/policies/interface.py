@@ -1,8 +1,8 @@
-"""What a policy is.
+"""The interface of policies.
 
-A policy is asked `decide(view)` whenever something changed: a job arrived, a job ended, a wake-up it asked for. It
-*yields* decisions, and each one has taken effect before its next line runs, so that `view.free` and `view.queue`
-always tell the truth:
+`decide(view)` is called whenever something has changed: a job arrived, a job ended, or a requested wake-up is due. It
+*yields* decisions. Each takes effect before the generator resumes, so that `view.free` and `view.queue` are always up
+to date:
 
     class SmallestFirst(Policy):
         def decide(self, view: View) -> Iterator[Decision]:
@@ -11,8 +11,8 @@ always tell the truth:
                 if placement is not None:
                     yield Start(job, placement)
 
-That is a whole policy, and works for both resource models: `view.free` is a `Room` (see rooms.py), which knows
-whether jobs take whole machines or pack by their requests.
+This policy is complete, and works for both resource models: `view.free` is a `Room` (see rooms.py), for whole machines
+or for packing by requests.
 """
 
 from __future__ import annotations
@@ -27,47 +27,47 @@ from batkube.platforms.model import Machine
 from batkube.policies.rooms import Placement, Room
 from batkube.workloads.model import Job
 
-#: What a policy is written with.
+#: The names that a policy imports.
 __all__ = ["Decision", "Evict", "Policy", "Reject", "Running", "Start", "SwitchOff", "SwitchOn", "View", "WakeAt"]
 
 
 class Start(Decision, frozen=True):
-    """Run `job`, which is in the queue, at `placement` now."""
+    """Start `job`, which is in the queue, on `placement` now."""
 
     job: Job
     placement: Placement
 
 
 class Evict(Decision, frozen=True):
-    """Stop the running `job` to make room; the run's configuration says whether it is queued again or fails."""
+    """Stop the running `job` to free its resources; the scenario determines whether it is queued again or fails."""
 
     job: Job
 
 
 class Reject(Decision, frozen=True):
-    """Never run `job`, which is in the queue."""
+    """Reject `job`, which is in the queue: it never runs."""
 
     job: Job
     reason: str
 
 
 class WakeAt(Decision, frozen=True):
-    """Ask again at `at`, even if nothing happens until then."""
+    """Call `decide` again at `at`, even if nothing happens until then."""
 
     at: Instant
 
 
 class SwitchOff(Decision, frozen=True):
-    """Send machines to sleep that run nothing: they take no jobs, and draw what their platform says of sleep.
+    """Send idle machines to sleep: they take no jobs, and draw the power that the platform defines for sleep.
 
-    Going to sleep takes time, and so does waking up. Only in runs that count energy.
+    Going to sleep and waking up take time. Only in runs with energy accounting.
     """
 
     machine_ids: tuple[int, ...]
 
 
 class SwitchOn(Decision, frozen=True):
-    """Wake machines that were sent to sleep; once they are awake they are among the policy's machines again."""
+    """Wake sleeping machines; the policy can use them again once they are awake."""
 
     machine_ids: tuple[int, ...]
 
@@ -81,7 +81,7 @@ class Running(Protocol):
 
     @property
     def placement(self) -> Placement:
-        """The machines, or parts of them, that it occupies; without those that take no more jobs."""
+        """The machines, or parts of them, that it occupies, except machines that no longer take jobs."""
 
     @property
     def since(self) -> Instant:
@@ -89,15 +89,15 @@ class Running(Protocol):
 
     @property
     def until(self) -> Instant:
-        """When it must have ended, by its estimate; a job that is overdue counts as ending any moment now."""
+        """When it must have ended, by its estimate; an overdue job counts as ending at any moment."""
 
 
 class View(Protocol):
-    """What a policy may know: the present, never a job's future."""
+    """What a policy can see: the present, never a job's future."""
 
     @property
     def now(self) -> Instant:
-        """The present: decisions are taken at this instant."""
+        """The current instant, at which decisions take effect."""
 
     @property
     def queue(self) -> Sequence[Job]:
@@ -113,13 +113,13 @@ class View(Protocol):
 
     @property
     def free(self) -> Room:
-        """What is free now."""
+        """The free capacity now."""
 
     @property
     def arrived(self) -> Sequence[Job]:
-        """Jobs that joined the queue since the last call, in order; one started during this call stays in the list.
+        """Jobs added to the queue since the last call, in order; a job started during this call stays in the list.
 
-        After machines have changed: all jobs that wait.
+        After a change of machines, all waiting jobs.
         """
 
     @property
@@ -127,32 +127,32 @@ class View(Protocol):
         """Jobs that released their resources since the last call, in order."""
 
     def estimate(self, job: Job) -> Duration:
-        """How long `job` will take at most, as far as a scheduler can know: its walltime.
+        """Return the maximum run time of `job` that a scheduler can know: its walltime.
 
-        A job without walltime is estimated at its true run time, and the run then carries a fidelity note.
+        For a job without a walltime this is its true run time, which adds a fidelity note to the run.
         """
 
 
 class Policy:
-    """A scheduling algorithm. Subclass it and write `decide`.
+    """A scheduling algorithm. Subclass it and implement `decide`.
 
     Keyword arguments of the constructor become `--scheduler-arg name=value` of the command line.
     """
 
-    #: Whether it is to be asked when machines change though no job waits.
+    #: Whether `decide` is called when machines change although no job waits.
     watches_machines = False
     #: The policy's own stream of randomness, set by `begin`.
     rng: random.Random
 
     def begin(self, machines: Sequence[Machine], rng: random.Random) -> None:
-        """Called before the first decision, and again whenever machines have come, gone or changed.
+        """Called before the first decision, and again whenever machines are added, removed or changed.
 
         A machine that takes no jobs, because its node is lost, cordoned or tainted, has no capacity in `machines`.
-        After such a change all jobs that wait count as arrived, so that plans can be made anew. `rng` is seeded by the
+        After such a change all waiting jobs count as arrived, so that plans can be rebuilt. `rng` is seeded by the
         run's seed.
         """
         self.rng = rng
 
     def decide(self, view: View) -> Iterator[Decision]:
-        """Yield decisions; each takes effect before the next is asked for."""
+        """Yield decisions; each takes effect before the next one is requested."""
         raise NotImplementedError

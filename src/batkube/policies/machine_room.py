@@ -1,8 +1,8 @@
-"""Room in whole machines: each unit of a job's size takes one machine alone, as in Batsim without compute sharing.
+"""Room in whole machines: each unit of a job's size takes one machine, as in Batsim without sharing.
 
-What is free is an integer with one bit per machine (kernel/intervals.py), so that asking whether a job fits costs an
-`and` and a population count. That question is asked some hundred million times in a long trace, and mostly answered
-"no": the "no" is what is fast here.
+The free machines are an integer with one bit per machine (kernel/intervals.py), so that testing
+whether a job fits costs an `and` and a population count. A long trace makes that test some hundred
+million times, mostly with the result "no", which is the fast case here.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from batkube.workloads.model import Job, Requests
 
 
 class MachinePlacement(msgspec.Struct, frozen=True, gc=False):
-    """The machines that a job has for itself."""
+    """The machines that a job has exclusively."""
 
     mask: int
 
     @property
     def machine_ids(self) -> tuple[int, ...]:
-        """The machines in ascending order: rank 0 runs on the lowest, as Batsim maps ranks unless told otherwise."""
+        """The machines in ascending order. As in Batsim's default mapping, rank 0 runs on the lowest."""
         return tuple(members(self.mask))
 
 
 class WholeMachines:
-    """The machines themselves, whether free or not. Every room of a run shares one."""
+    """The machines of a run, shared by all its rooms."""
 
     def __init__(self, machines: Sequence[Machine], accepts: Accepts | None) -> None:
-        #: Machines that can hold a pod at all; some platforms list nodes with no slot for any.
+        #: The machines with pod slots; machines that take no jobs have none.
         self.all_usable = mask_of(number for number, machine in enumerate(machines) if machine.capacity[PODS] > 0)
-        #: Machines of equal cpu, as sets, from the smallest cpu to the largest.
+        #: Sets of machines with equal cpu, in ascending order of cpu.
         self.by_cpu = _grouped_by_cpu(machines)
         self._capacities: list[Mapping[str, int]] = [machine.capacity for machine in machines]
-        #: Grows by one entry for each distinct request seen; a trace has few.
+        #: By requests, the machines with enough capacity. A trace has few distinct requests.
         self._eligible: dict[Requests, int] = {}
         self._accepts = accepts
 
     def eligible(self, job: Job) -> int:
-        """Return the machines that accept the job and whose capacity is at least its requests, 0 where they lack it."""
+        """Return the machines that accept the job and have enough capacity for its requests."""
         mask = self._eligible.get(job.requests)
         if mask is None:
             mask = self._eligible[job.requests] = mask_of(
@@ -58,21 +58,22 @@ class WholeMachines:
 
 
 class MachineRoom(msgspec.Struct, frozen=True, gc=False):
-    """The machines that are free."""
+    """The free machines."""
 
     mask: int
     machines: WholeMachines
 
     @classmethod
     def whole(cls, machines: Sequence[Machine], accepts: Accepts | None = None) -> MachineRoom:
-        """Return the room in which every machine is free; jobs with requests go only where they are accepted."""
+        """Return the room in which every machine is free. `accepts` restricts jobs with requests."""
         whole = WholeMachines(machines, accepts)
         return cls(whole.all_usable, whole)
 
     def fit(self, job: Job, choice: Choice | random.Random = Choice.FIRST) -> MachinePlacement | None:
-        """Return `job.size` free machines of which each can hold the job's requests, or None.
+        """Return `job.size` free machines that can each hold the job's requests, or None.
 
-        FIRST takes the lowest ids, PACK the machines with the least cpu, SPREAD those with the most (equals by id).
+        FIRST takes the lowest ids, PACK the machines with the least cpu, SPREAD those with the most
+        (ties by id).
         """
         fitting = self._fitting(job)
         if fitting.bit_count() < job.size:
@@ -85,27 +86,27 @@ class MachineRoom(msgspec.Struct, frozen=True, gc=False):
         return MachinePlacement(_take_by_group(fitting, groups, job.size))
 
     def taken_by(self, job: Job, machine_ids: Iterable[int]) -> MachinePlacement:
-        """Return which of these machines a job takes: those that are here, and not taken by another already."""
+        """Return which of these machines a job can take: those that exist and are free."""
         return MachinePlacement(mask_of(machine_ids) & self.mask)
 
     def holds(self, job: Job) -> bool:
-        """Return whether enough machines that can hold the job's requests are free."""
+        """Return whether enough machines are free that can hold the job's requests."""
         return self._fitting(job).bit_count() >= job.size
 
     def _fitting(self, job: Job) -> int:
         return self.mask & self.machines.eligible(job) if job.requests else self.mask
 
     def __sub__(self, placement: Placement) -> Self:
-        taken = placement.mask
-        if taken & ~self.mask:
-            raise ValueError(f"machines {list(members(taken & ~self.mask))} are not free")
-        return type(self)(self.mask ^ taken, self.machines)
+        mask = placement.mask
+        if mask & ~self.mask:
+            raise ValueError(f"machines {list(members(mask & ~self.mask))} are not free")
+        return type(self)(self.mask ^ mask, self.machines)
 
     def __add__(self, placement: Placement) -> Self:
-        freed = placement.mask
-        if freed & self.mask or freed & ~self.machines.all_usable:
-            raise ValueError(f"machines {list(members(freed))} cannot be given back: some were not taken")
-        return type(self)(self.mask | freed, self.machines)
+        mask = placement.mask
+        if mask & self.mask or mask & ~self.machines.all_usable:
+            raise ValueError(f"cannot release machines {list(members(mask))}: not all are in use")
+        return type(self)(self.mask | mask, self.machines)
 
     def __and__(self, other: Self) -> Self:
         return type(self)(self.mask & other.mask, self.machines)
@@ -115,7 +116,7 @@ class MachineRoom(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_full(self) -> bool:
-        """True when no machine is free."""
+        """Whether no machine is free."""
         return self.mask == 0
 
 
@@ -127,12 +128,12 @@ def _grouped_by_cpu(machines: Sequence[Machine]) -> tuple[int, ...]:
 
 
 def _take_by_group(fitting: int, groups: Sequence[int], count: int) -> int:
-    """Return `count` machines of `fitting`, using up the groups one after the other."""
-    taken = 0
+    """Return `count` machines of `fitting`, exhausting one group after the other."""
+    mask = 0
     for group in groups:
-        here = fitting & group
-        missing = count - taken.bit_count()
-        if here.bit_count() >= missing:
-            return taken | lowest(here, missing)
-        taken |= here
+        fitting_in_group = fitting & group
+        missing = count - mask.bit_count()
+        if fitting_in_group.bit_count() >= missing:
+            return mask | lowest(fitting_in_group, missing)
+        mask |= fitting_in_group
     raise AssertionError("unreachable: every machine is in a group and enough of them fit")

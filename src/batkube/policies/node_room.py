@@ -1,11 +1,13 @@
-"""Room by requests: each pod of a job takes its requests, and one of the node's pod slots, from a node it may share.
+"""Room by requests: each pod takes its requests and one pod slot from a node, which pods may share.
 
-That is how kube-scheduler counts (plugin NodeResourcesFit): a pod fits a node when, for each resource it asks for, the
-node's allocatable amount less what the pods on it asked for is enough, and one more pod is allowed. Real use plays no
-part. Several pods of one job may share a node, and a job starts with all its pods or not at all.
+A pod fits a node if, for every requested resource, the node's allocatable amount minus the requests
+of its pods is sufficient, and a pod slot is free. Actual use is ignored. Imitates the plugin
+NodeResourcesFit (kube-scheduler: pkg/scheduler/framework/plugins/noderesources/fit.go). Several
+pods of a job may share a node, and a job starts with all its pods or not at all.
 
-What is free is an array with a row per resource and a column per node. How many more pods of given requests each node
-can take is worked out once per room and kept, for rooms are values and a queue holds many jobs alike.
+Free resources are an array with a row per resource and a column per node. The number of additional
+pods with given requests that each node can take is computed once per room: rooms are values, and a
+queue has many similar jobs.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ Amounts = npt.NDArray[np.int64]
 
 
 class NodePlacement(msgspec.Struct, frozen=True, gc=False):
-    """The node of each pod of a job, by rank, and what every one of these pods asked for."""
+    """The node of each pod of a job, by rank, and the requests of each of these pods."""
 
     machine_ids: tuple[int, ...]
     requests: Requests
@@ -40,40 +42,41 @@ class NodePlacement(msgspec.Struct, frozen=True, gc=False):
 
 
 class PodDemand:
-    """What one pod of given requests takes, in the terms of the arrays."""
+    """The requests of one pod as a column of the arrays."""
 
     def __init__(self, requests: Requests, row_of: dict[str, int]) -> None:
-        wanted = {resource: amount for resource, amount in requests if amount > 0 and resource != PODS}
-        #: False when it asks for a resource that no node has: it never fits.
-        self.is_known = all(resource in row_of for resource in wanted)
-        #: Per row of the arrays; 0 where nothing is asked for.
+        requested = {resource: amount for resource, amount in requests if amount > 0 and resource != PODS}
+        #: False if it requests a resource that no node has. The pod then never fits.
+        self.is_satisfiable = all(resource in row_of for resource in requested)
+        #: By row of the arrays; 0 where nothing is requested.
         self.amounts: Amounts = np.zeros(len(row_of), dtype=np.int64)
-        for resource, amount in wanted.items():
+        for resource, amount in requested.items():
             if resource in row_of:
                 self.amounts[row_of[resource]] = amount
-        #: Rows by which nodes are compared. Pod slots are so many that they would drown the others.
+        #: The rows by which nodes are compared. Pod slots are left out: there are so many of them that
+        #: they would dominate the other resources.
         self.compared = np.flatnonzero(self.amounts).tolist() or [row_of[PODS]]
         self.amounts[row_of[PODS]] = 1
-        #: Rows of which something is asked.
+        #: The rows of requested resources.
         self.rows: list[int] = np.flatnonzero(self.amounts).tolist()
 
 
 class Nodes:
-    """The nodes themselves, whatever runs on them. Every room of a run shares one."""
+    """The nodes of a run, shared by all its rooms."""
 
     def __init__(self, machines: Sequence[Machine], accepts: Accepts | None) -> None:
-        #: Which nodes take a job at all; None when all do.
+        #: Returns the nodes that accept a job; None if all nodes accept all jobs.
         self.accepts = accepts
         names = sorted({PODS}.union(*(machine.capacity for machine in machines)))
         self.row_of = {name: row for row, name in enumerate(names)}
         self.capacity: Amounts = np.array(
             [[machine.capacity.get(name, 0) for machine in machines] for name in names], dtype=np.int64
         )
-        #: Grows by one entry for each distinct request seen.
+        #: By requests. A trace has few distinct ones.
         self._demands: dict[Requests, PodDemand] = {}
 
     def demand(self, requests: Requests) -> PodDemand:
-        """Return what a pod of `requests` takes."""
+        """Return the demand of a pod with these requests."""
         demand = self._demands.get(requests)
         if demand is None:
             demand = self._demands[requests] = PodDemand(requests, self.row_of)
@@ -81,47 +84,51 @@ class Nodes:
 
 
 class NodeRoom:
-    """What is free on each node. A value: `free` is never written to, and never negative."""
+    """The free resources of each node. A value: `free` is never modified, and never negative."""
 
     __slots__ = ("_slot_counts", "free", "nodes")
 
     def __init__(self, free: Amounts, nodes: Nodes) -> None:
         self.free = free
         self.nodes = nodes
-        #: By requests: how many such pods each node can take, and all nodes together.
+        #: By requests, the number of such pods that each node can take, and their sum.
         self._slot_counts: dict[Requests, tuple[Amounts, int]] = {}
 
     @classmethod
     def whole(cls, machines: Sequence[Machine], accepts: Accepts | None = None) -> NodeRoom:
-        """Return the room in which nothing runs, and where jobs go only where they are accepted."""
+        """Return the room in which nothing runs. `accepts` restricts jobs to nodes."""
         nodes = Nodes(machines, accepts)
         return cls(nodes.capacity, nodes)
 
     def fit(self, job: Job, choice: Choice | random.Random = Choice.FIRST) -> NodePlacement | None:
-        """Return a node for each of the job's `size` pods, or None when not all of them fit.
+        """Return a node for each of the job's `size` pods, or None if not all of them fit.
 
-        FIRST fills the nodes in the order of their ids. PACK and SPREAD choose for one pod after the other, by the
-        share of a node that it would leave over: of the resources asked for, the one of which the largest share of
-        the node's capacity is left; PACK takes the least, SPREAD the most (equals by id). A `Random` chooses for
-        each pod among the nodes that still fit it, all alike.
+        FIRST fills the nodes in the order of their ids. PACK and SPREAD choose a node for one pod
+        after the other by the share of it that would be left: of the requested resources, the
+        largest (free − request) / capacity. PACK takes the lowest share, SPREAD the highest (ties
+        by id). A `Random` draws for each pod one of the nodes that still fit it, with equal
+        probability.
         """
-        places, count = self._slots_for(job)
+        slots, count = self._slots_for(job)
         if count < job.size:
             return None
         if choice is Choice.FIRST:
-            chosen = _first(places, job.size)
+            machine_ids = _first(slots, job.size)
         elif isinstance(choice, random.Random):
-            chosen = _at_random(places.copy(), job.size, choice)
+            machine_ids = _at_random(slots.copy(), job.size, choice)
         else:
-            chosen = self._by_left_over(job, places.copy(), 1 if choice is Choice.PACK else -1)
-        return NodePlacement(chosen, job.requests)
+            machine_ids = self._by_left_over(job, slots.copy(), 1 if choice is Choice.PACK else -1)
+        return NodePlacement(machine_ids, job.requests)
 
     def holds(self, job: Job) -> bool:
         """Return whether the nodes together can take all the job's pods."""
         return self._slots_for(job)[1] >= job.size
 
     def taken_by(self, job: Job, machine_ids: Iterable[int]) -> NodePlacement:
-        """Return what the job's pods take of those of these nodes that have places for pods; all of it or nothing."""
+        """Return the resources that the job's pods take on these nodes; nothing if not all are free.
+
+        Nodes without pod slots are left out.
+        """
         slots = self.nodes.capacity[self.nodes.row_of[PODS]]
         placement = NodePlacement(tuple(number for number in machine_ids if slots[number]), job.requests)
         try:
@@ -131,62 +138,62 @@ class NodeRoom:
         return placement
 
     def _slots_for(self, job: Job) -> tuple[Amounts, int]:
-        """Return how many of the job's pods each node can take, and all of those that accept it together."""
-        places, count = self._slots_by_requests(job.requests)
+        """Return how many of the job's pods each node that accepts the job can take, and their sum."""
+        slots, count = self._slots_by_requests(job.requests)
         accepted = None if self.nodes.accepts is None else self.nodes.accepts(job)
         if accepted is None or accepted.all():
-            return places, count
-        places = np.where(accepted, places, 0)
-        return places, int(places.sum())
+            return slots, count
+        slots = np.where(accepted, slots, 0)
+        return slots, int(slots.sum())
 
     def _slots_by_requests(self, requests: Requests) -> tuple[Amounts, int]:
-        known = self._slot_counts.get(requests)
-        if known is not None:
-            return known
+        cached = self._slot_counts.get(requests)
+        if cached is not None:
+            return cached
         demand = self.nodes.demand(requests)
-        if demand.is_known:
-            places = self.free[demand.rows[0]] // demand.amounts[demand.rows[0]]
+        if demand.is_satisfiable:
+            slots = self.free[demand.rows[0]] // demand.amounts[demand.rows[0]]
             for row in demand.rows[1:]:
-                places = np.minimum(places, self.free[row] // demand.amounts[row])
+                slots = np.minimum(slots, self.free[row] // demand.amounts[row])
         else:
-            places = np.zeros(self.free.shape[1], dtype=np.int64)
-        entry = self._slot_counts[requests] = places, int(places.sum())
+            slots = np.zeros(self.free.shape[1], dtype=np.int64)
+        entry = self._slot_counts[requests] = slots, int(slots.sum())
         return entry
 
-    def _by_left_over(self, job: Job, places: Amounts, sign: int) -> tuple[int, ...]:
-        """Choose nodes pod by pod, the smallest `sign` times share left over first; `places` is used up."""
+    def _by_left_over(self, job: Job, slots: Amounts, sign: int) -> tuple[int, ...]:
+        """Choose nodes pod by pod, the lowest `sign` times the share left first. Modifies `slots`."""
         demand = self.nodes.demand(job.requests)
         rows = demand.compared
-        capacity = np.maximum(self.nodes.capacity[rows], 1)  # a node that has none of a resource has no places
+        capacity = np.maximum(self.nodes.capacity[rows], 1)  # a node without the resource has no slots
         amounts = demand.amounts[rows]
         left = self.free[rows] - amounts[:, np.newaxis]
-        score = np.where(places > 0, sign * (left / capacity).max(axis=0), np.inf)
-        chosen = []
+        score = np.where(slots > 0, sign * (left / capacity).max(axis=0), np.inf)
+        machine_ids = []
         for _ in range(job.size):
             node = int(score.argmin())
-            chosen.append(node)
-            places[node] -= 1
+            machine_ids.append(node)
+            slots[node] -= 1
             left[:, node] -= amounts
-            score[node] = sign * (left[:, node] / capacity[:, node]).max() if places[node] else np.inf
-        return tuple(chosen)
+            score[node] = sign * (left[:, node] / capacity[:, node]).max() if slots[node] else np.inf
+        return tuple(machine_ids)
 
     def __sub__(self, placement: Placement) -> Self:
         free = self._free_after(placement, -1)
         if free.min() < 0:
-            raise ValueError(f"nodes {placement.machine_ids} do not have {_requests_of(placement)} free for each pod")
+            raise ValueError(f"nodes {placement.machine_ids} lack free {_requests_of(placement)} for each pod")
         return type(self)(free, self.nodes)
 
     def __add__(self, placement: Placement) -> Self:
         free = self._free_after(placement, 1)
         if (free > self.nodes.capacity).any():
-            raise ValueError(f"nodes {placement.machine_ids} cannot be given back more than they have")
+            raise ValueError(f"cannot release more on nodes {placement.machine_ids} than their capacity")
         return type(self)(free, self.nodes)
 
     def _free_after(self, placement: Placement, sign: int) -> Amounts:
-        """Return what is free once the placement's requests are added (`sign` 1) or taken (-1)."""
+        """Return the free resources after the placement is released (`sign` 1) or taken (-1)."""
         demand = self.nodes.demand(_requests_of(placement))
-        if not demand.is_known:
-            raise ValueError(f"no node has all of {_requests_of(placement)}")
+        if not demand.is_satisfiable:
+            raise ValueError(f"no node has all resources of {_requests_of(placement)}")
         free = self.free.copy()
         if len(placement.machine_ids) == 1:
             free[:, placement.machine_ids[0]] += sign * demand.amounts
@@ -200,7 +207,7 @@ class NodeRoom:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NodeRoom) and np.array_equal(self.free, other.free)
 
-    __hash__ = None  # type: ignore[assignment]  # an array has no cheap hash, and no one needs it
+    __hash__ = None  # type: ignore[assignment]  # an array has no cheap hash
 
     def __repr__(self) -> str:
         free = {name: self.free[row].tolist() for name, row in self.nodes.row_of.items()}
@@ -208,31 +215,31 @@ class NodeRoom:
 
     @property
     def is_full(self) -> bool:
-        """True when no node takes another pod, even one that asks for nothing."""
+        """Whether no node takes another pod, even one without requests."""
         return not self.free[self.nodes.row_of[PODS]].any()
 
 
 def _requests_of(placement: Placement) -> Requests:
     if not isinstance(placement, NodePlacement):
-        raise TypeError(f"a {type(placement).__name__} says nothing of requests; use what NodeRoom.fit returned")
+        raise TypeError(f"a {type(placement).__name__} has no requests; use a placement from NodeRoom.fit")
     return placement.requests
 
 
-def _first(places: Amounts, size: int) -> tuple[int, ...]:
+def _first(slots: Amounts, size: int) -> tuple[int, ...]:
     """Return nodes for `size` pods, filling each before the next."""
     if size == 1:
-        return (int((places > 0).argmax()),)
-    filled = np.minimum(places.cumsum(), size)
+        return (int((slots > 0).argmax()),)
+    filled = np.minimum(slots.cumsum(), size)
     pods = np.diff(filled, prepend=0)
-    return tuple(np.repeat(np.arange(len(places)), pods).tolist())
+    return tuple(np.repeat(np.arange(len(slots)), pods).tolist())
 
 
-def _at_random(places: Amounts, size: int, rng: random.Random) -> tuple[int, ...]:
-    """Return nodes for `size` pods, each drawn from those with a place left; `places` is used up."""
-    chosen = []
+def _at_random(slots: Amounts, size: int, rng: random.Random) -> tuple[int, ...]:
+    """Return nodes for `size` pods, each drawn from those with a free slot. Modifies `slots`."""
+    machine_ids = []
     for _ in range(size):
-        open_nodes = np.flatnonzero(places)
+        open_nodes = np.flatnonzero(slots)
         node = int(open_nodes[rng.randrange(len(open_nodes))])
-        chosen.append(node)
-        places[node] -= 1
-    return tuple(chosen)
+        machine_ids.append(node)
+        slots[node] -= 1
+    return tuple(machine_ids)

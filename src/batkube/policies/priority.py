@@ -1,4 +1,4 @@
-"""Priority scheduling with preemption, after Kubernetes."""
+"""Priority scheduling with preemption, as in Kubernetes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from batkube.workloads.model import Job
 class Priority(Policy):
     """Highest priority first: the most important job blocks all others, and may evict less important running ones.
 
-    Jobs start in the order of their priority (a larger number is more important), equals in the order of submission.
-    When the next one does not fit, running jobs of strictly lower priority are evicted if that makes it fit, and only
-    those that must be: the lowest priority first, and of equals the one started last. With `preempt=False` it waits
-    instead.
+    Jobs start in order of priority (a larger number is more important), then of submission. If the
+    next one does not fit, running jobs of strictly lower priority are evicted if that makes it fit,
+    and no more of them than necessary: the lowest priority first, and of equals the one started
+    last. With `preempt=False` it waits instead.
 
-    Victims are found as kube-scheduler finds them on a node (pkg/scheduler/framework/plugins/defaultpreemption,
-    SelectVictimsOnNode): take all candidates away, and if the job fits then, reprieve them one by one, the most
-    important first, as long as the job still fits. Here that is done for all machines at once.
+    Victims are chosen as kube-scheduler does on one node (SelectVictimsOnNode in
+    pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go): remove all candidates,
+    and if the job fits then, reprieve them one by one, the most important first, as long as the job
+    still fits. Here this is done for all machines at once.
     """
 
     def __init__(self, preempt: bool = True) -> None:
@@ -27,7 +28,7 @@ class Priority(Policy):
         self._waiting = Waiting(lambda job: (-job.priority, job.submit))
 
     def decide(self, view: View) -> Iterator[Decision]:
-        """Start jobs, the most important first, evicting for them where allowed."""
+        """Start jobs, the most important first, and evict others for them if allowed."""
         self._waiting.add(view.arrived)
         while (job := self._waiting.head(view.queue)) is not None:
             if self._preempt and not view.free.holds(job):
@@ -40,7 +41,10 @@ class Priority(Policy):
 
 
 def _victims(view: View, job: Job) -> list[Running]:
-    """Return the running jobs whose eviction makes `job` fit, as few and as unimportant as can be; else none."""
+    """Return the running jobs to evict so that `job` fits; empty if that is impossible.
+
+    They are as few and as unimportant as possible.
+    """
     candidates = [running for running in view.running if running.job.priority < job.priority]
     room = view.free
     for running in candidates:
@@ -49,14 +53,14 @@ def _victims(view: View, job: Job) -> list[Running]:
         return []
     victims = []
     for running in sorted(candidates, key=_most_important_first):
-        without = room - running.placement
-        if not without.holds(job):
-            victims.append(running)
+        remaining = room - running.placement
+        if remaining.holds(job):
+            room = remaining
         else:
-            room = without
+            victims.append(running)
     return victims[::-1]
 
 
 def _most_important_first(running: Running) -> tuple[int, int]:
-    # Kubernetes: pkg/scheduler/util, MoreImportantPod: higher priority, then earlier start.
+    # Kubernetes: pkg/scheduler/util/utils.go, MoreImportantPod: higher priority, then earlier start.
     return -running.job.priority, running.since

@@ -1,12 +1,14 @@
-"""Room: what is free, and where a job would go.
+"""Rooms: the free capacity of a cluster, and where a job would be placed in it.
 
 Two resource models share one interface, so that a policy is written once:
 
-* whole machines (`machines.MachineRoom`): each unit of a job's size takes one machine alone, as in Batsim;
-* packing by requests (`nodes.NodeRoom`): each pod of a job takes its requests from a node it may share.
+* whole machines (`machine_room.MachineRoom`): each unit of a job's size takes one machine alone, as
+  in Batsim;
+* packing by requests (`node_room.NodeRoom`): each pod of a job takes its requests from a node it
+  may share.
 
-Rooms are values. `room - placement` is the room left, `room + placement` the room once it is given back, and
-`room & other` what is free in both, which is what a job that lasts through both moments may use.
+Rooms are values. `room - placement` is the remaining room, `room + placement` the room after the placement is released,
+and `room & other` the capacity that is free in both: the room for a job that runs from one moment to the other.
 """
 
 from __future__ import annotations
@@ -19,16 +21,16 @@ from typing import TYPE_CHECKING, Protocol, Self
 from batkube.workloads.model import Job
 
 if TYPE_CHECKING:
-    # Not imported where it is not needed: it takes longer to load than a small run does to run.
+    # numpy takes longer to load than a small run.
     import numpy as np
     import numpy.typing as npt
 
 Accepts = Callable[[Job], "npt.NDArray[np.bool_] | None"]
-"""Tells which machines take a job at all, one bit per machine; None when all do."""
+"""Returns the machines that accept a job as an array of booleans; None if all do."""
 
 
 class Choice(enum.Enum):
-    """Which of several machines that fit is taken."""
+    """Which of the machines that fit to take."""
 
     FIRST = "lowest id"
     PACK = "least left over"
@@ -36,11 +38,11 @@ class Choice(enum.Enum):
 
 
 class Placement(Protocol):
-    """Where a job's pods go."""
+    """The machines of a job's pods."""
 
     @property
     def machine_ids(self) -> tuple[int, ...]:
-        """One machine id per pod, in order of rank."""
+        """The machine id of each pod, in order of rank."""
 
     @property
     def mask(self) -> int:
@@ -48,29 +50,29 @@ class Placement(Protocol):
 
 
 class Room(Protocol):
-    """What is free on every machine at some moment."""
+    """The free capacity of all machines at a moment."""
 
     def fit(self, job: Job, choice: Choice | random.Random = Choice.FIRST) -> Placement | None:
-        """Return where `job` would go, or None if it does not fit. A `Random` chooses among the fitting machines."""
+        """Return the placement of `job`, or None if it does not fit. A `Random` draws among all machines."""
 
     def taken_by(self, job: Job, machine_ids: Iterable[int]) -> Placement:
-        """Return what pods of `job` that are on these machines take of what is free; nothing where there is too little.
+        """Return the free capacity that pods of `job` take on these machines; empty if not all is free.
 
-        Machines that take no jobs have nothing to be taken.
+        Machines that take no jobs are left out.
         """
 
     def holds(self, job: Job) -> bool:
-        """Return whether `job` fits, at less cost than to say where."""
+        """Return whether `job` fits, at less cost than `fit`."""
 
     def __sub__(self, placement: Placement) -> Self:
-        """Return the room left when `placement` is taken; ValueError if it is not free."""
+        """Return the room without `placement`. Raises ValueError if it is not free."""
 
     def __add__(self, placement: Placement) -> Self:
-        """Return the room when `placement` is given back."""
+        """Return the room after `placement` is released."""
 
     def __and__(self, other: Self) -> Self:
-        """Return what is free in both rooms."""
+        """Return the capacity that is free in both rooms."""
 
     @property
     def is_full(self) -> bool:
-        """True when no job at all can fit, so that looking for one is pointless."""
+        """Whether no job at all can fit."""

@@ -1,7 +1,8 @@
-"""Policies that go through the whole queue and start whatever fits.
+"""Policies that go through the whole queue and start every job that fits.
 
-They are what kube-scheduler does to pods that all have the same priority: a pod that cannot be placed is set aside and
-the next one is tried (pkg/scheduler, backoff and unschedulable queues). They differ in the machines they take.
+kube-scheduler does the same with pods of equal priority: it sets aside a pod that it cannot place
+and tries the next one (pkg/scheduler/backend/queue/scheduling_queue.go, the backoff and
+unschedulable queues). The policies differ in the machines that jobs get.
 """
 
 from __future__ import annotations
@@ -16,56 +17,58 @@ from batkube.policies.rooms import Choice
 class Scan(Policy):
     """Goes through the queue in order and starts every job that fits, skipping those that do not.
 
-    When nothing ended since the last call, only the jobs that arrived are tried: the others did not fit then, and
-    what is free can only have become less. For the same reason a job is passed over when one of the same shape did not
-    fit earlier in the same call, which makes long queues of equal jobs cheap.
+    If no job has ended since the last call, only the jobs that arrived are tried: the others did
+    not fit then, and free capacity can only have shrunk. For the same reason a job is skipped if
+    one of the same shape did not fit earlier in the call, which makes long queues of equal jobs
+    cheap.
     """
 
     def decide(self, view: View) -> Iterator[Decision]:
-        """Start what fits, in the order of the queue."""
-        too_large: set[tuple[object, ...]] = set()
+        """Start the jobs that fit, in the order of the queue."""
+        unplaceable: set[tuple[object, ...]] = set()
         for job in view.queue if view.ended else view.arrived:
             if view.free.is_full:
                 return
             shape = job.shape
-            if shape in too_large:
+            if shape in unplaceable:
                 continue
             placement = view.free.fit(job, self.choice)
             if placement is None:
-                too_large.add(shape)
+                unplaceable.add(shape)
             else:
                 yield Start(job, placement)
 
     @property
     def choice(self) -> Choice | random.Random:
-        """Which of the machines that fit are taken."""
+        """Which of the machines that fit to take."""
         raise NotImplementedError
 
 
 class FirstFit(Scan):
     """First fit: every job that fits starts, in the order of the queue, on the machines with the lowest ids.
 
-    A job that does not fit is skipped, so that small jobs overtake large ones, and a large one may wait for ever.
+    A job that does not fit is skipped, so that small jobs overtake large ones, and large jobs may
+    starve.
     """
 
     choice = Choice.FIRST
 
 
 class BestFit(Scan):
-    """Best fit, or pack: as first-fit, on the machines that have the least left over, so that some stay empty.
+    """Best fit, or pack: as first-fit, on the machines with the least capacity left, so that some stay empty.
 
-    Packing by requests, each pod goes to the node of which the smallest share would be left (NodeResourcesFit with
-    MostAllocated is Kubernetes' relative of it). With whole machines, a job gets the smallest that are sufficient.
+    If jobs share nodes, each pod goes to the node that would have the smallest share left; compare NodeResourcesFit
+    with MostAllocated in Kubernetes. With whole machines, a job gets the smallest that are sufficient.
     """
 
     choice = Choice.PACK
 
 
 class WorstFit(Scan):
-    """Worst fit, or spread: as first-fit, on the machines that have the most left over, so that load is even.
+    """Worst fit, or spread: as first-fit, on the machines with the most capacity left, so that load is even.
 
-    Packing by requests, each pod goes to the node of which the largest share would be left (NodeResourcesFit with
-    LeastAllocated, Kubernetes' default, is its relative). With whole machines, a job gets the largest.
+    If jobs share nodes, each pod goes to the node that would have the largest share left; compare NodeResourcesFit
+    with LeastAllocated, Kubernetes' default. With whole machines, a job gets the largest.
     """
 
     choice = Choice.SPREAD
@@ -74,11 +77,11 @@ class WorstFit(Scan):
 class RandomPolicy(Scan):
     """Random fit: every job that fits starts, in the order of the queue, on machines drawn at random.
 
-    Only the machines are random, drawn from the run's seed; the order of the queue is that of submission. It is the
-    control group of a study: what any placement at all would give.
+    Only the machines are random, determined by the run's seed; the order of the queue is that of
+    submission. It serves as the control group of a study: the result of an arbitrary placement.
     """
 
     @property
     def choice(self) -> random.Random:
-        """The policy's own stream of randomness."""
+        """The policy's random stream."""
         return self.rng

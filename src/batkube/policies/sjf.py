@@ -11,8 +11,9 @@ from batkube.policies.waiting import Waiting
 class Sjf(Policy):
     """Shortest job first: jobs start in the order of their estimates; the shortest blocks all others until it fits.
 
-    Of jobs with equal estimates the one submitted first comes first. This is the textbook rule, non-preemptive and
-    strict: no longer job overtakes the shortest one, even where it would fit. Long jobs may wait for ever.
+    Jobs with equal estimates start in order of submission. This is the textbook rule,
+    non-preemptive and strict: no longer job overtakes the shortest one, even if it would fit. Long
+    jobs may starve.
     """
 
     def __init__(self) -> None:

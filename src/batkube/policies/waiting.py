@@ -1,4 +1,4 @@
-"""Jobs that wait, in an order of the policy's own."""
+"""Waiting jobs in an order of the policy's own."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ Precedence = int | tuple[int, ...]
 
 
 class Waiting:
-    """Holds waiting jobs by rank, the lowest first; jobs of equal rank in the order they were added.
+    """A priority queue of waiting jobs, lowest rank first; jobs of equal rank in the order of addition.
 
-    A policy with an order other than submission adds `view.arrived` at each call and asks for the head, which costs
-    a logarithm per job where sorting `view.queue` at each call would cost the whole queue. A job that was started is
-    no longer in the queue, and so is passed over, as is the second of a job that arrived twice.
+    A policy whose order is not that of submission adds `view.arrived` at each call and reads the
+    head. That costs a logarithm per job, whereas sorting `view.queue` at each call costs the whole
+    queue. Jobs that are no longer in the queue are skipped, as are duplicates of a job that arrived
+    twice.
     """
 
     def __init__(self, rank: Callable[[Job], Precedence]) -> None:
@@ -25,13 +26,13 @@ class Waiting:
         self._added = 0
 
     def add(self, jobs: Iterable[Job]) -> None:
-        """Put `jobs` in their places."""
+        """Add jobs."""
         for job in jobs:
             heapq.heappush(self._heap, (self._rank(job), self._added, job))
             self._added += 1
 
     def head(self, queue: Collection[Job]) -> Job | None:
-        """Return the job of the lowest rank that is in `queue` still, or None; jobs may leave it in many ways."""
+        """Return the job of the lowest rank that is still in `queue`, or None."""
         while self._heap and self._heap[0][2] not in queue:
             heapq.heappop(self._heap)
         return self._heap[0][2] if self._heap else None

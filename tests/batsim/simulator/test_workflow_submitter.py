@@ -1,4 +1,4 @@
-"""Workflows (`-W`): tasks that are submitted when those before them have ended, by ours and by the real Batsim."""
+"""Workflows (`-W`): our Batsim and the real one submit a task when its predecessors have ended."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.batsim.test_our_batsim import Decision
-from tests.batsim.test_ways_of_batsim import DELAY, Play, play
+from tests.batsim.simulator.simulations import DELAY, Decision, EitherBatsim, on_first_machines
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import seconds
 from batkube.workloads.formats.batsim.dax import read_dax
 
-__all__ = ["play"]  # the fixture
-#: One task, then two, one of them on two machines, then one that waits for both.
+#: One task, then two, of which one uses two machines, then a task after both.
 DIAMOND = """<adag xmlns="http://pegasus.isi.edu/schema/DAX">
   <job id="a" runtime="5"/><job id="b" runtime="2.5" num_procs="2"/><job id="c" runtime="4"/><job id="d" runtime="1"/>
   <child ref="b"><parent ref="a"/></child><child ref="c"><parent ref="a"/></child>
@@ -24,7 +22,7 @@ DIAMOND = """<adag xmlns="http://pegasus.isi.edu/schema/DAX">
 
 
 class FirstFit:
-    """Starts each job on machines that are free."""
+    """Executes each job on free machines."""
 
     def __init__(self, *, rejects: str = "") -> None:
         self._rejects = rejects
@@ -39,9 +37,9 @@ class FirstFit:
         if data["job_id"] == self._rejects:
             return [("REJECT_JOB", {"job_id": data["job_id"]})]
         size = data["job"]["res"]
-        mine, self._free = self._free[:size], self._free[size:]
-        self._running[data["job_id"]] = mine
-        return [("EXECUTE_JOB", {"job_id": data["job_id"], "alloc": " ".join(map(str, mine))})]
+        machines, self._free = self._free[:size], self._free[size:]
+        self._running[data["job_id"]] = machines
+        return [("EXECUTE_JOB", {"job_id": data["job_id"], "alloc": " ".join(map(str, machines))})]
 
 
 @pytest.fixture
@@ -51,50 +49,44 @@ def diamond(tmp_path: Path) -> str:
     return str(path)
 
 
-def times(play: Play) -> dict[str, tuple[float, float]]:
-    return {row["profile"]: (float(row["submission_time"]), float(row["finish_time"])) for row in play.rows}
+def dates(batsim: EitherBatsim) -> dict[str, tuple[float, float]]:
+    return {row["profile"]: (float(row["submission_time"]), float(row["finish_time"])) for row in batsim.rows}
 
 
-def test_a_task_is_submitted_when_all_before_it_have_ended(play: Play, diamond: str) -> None:
-    events = play([], {}, "-W", diamond, react=FirstFit())
+def test_a_task_is_submitted_when_all_its_predecessors_have_ended(batsim: EitherBatsim, diamond: str) -> None:
+    events = batsim([], {}, "-W", diamond, react=FirstFit())
 
-    assert times(play) == {"wf0_a": (0, 5), "wf0_b": (5, 7.5), "wf0_c": (5, 9), "wf0_d": (9, 10)}
+    assert dates(batsim) == {"wf0_a": (0, 5), "wf0_b": (5, 7.5), "wf0_c": (5, 9), "wf0_d": (9, 10)}
     first = next(data for _, kind, data in events if kind == "JOB_SUBMITTED")
     assert first["job"] == {"id": "wf0!0", "subtime": 0, "walltime": 15, "res": 1, "profile": "wf0_a"}
 
 
-def test_few_tasks_of_a_workflow_at_once(play: Play, diamond: str) -> None:
-    play([], {}, "-W", diamond, "--workflow-jobs-limit", "1", react=FirstFit())
+def test_the_number_of_simultaneous_jobs_of_a_workflow_can_be_limited(batsim: EitherBatsim, diamond: str) -> None:
+    batsim([], {}, "-W", diamond, "--workflow-jobs-limit", "1", react=FirstFit())
 
-    assert times(play) == {"wf0_a": (0, 5), "wf0_b": (5, 7.5), "wf0_c": (7.5, 11.5), "wf0_d": (11.5, 12.5)}
+    assert dates(batsim) == {"wf0_a": (0, 5), "wf0_b": (5, 7.5), "wf0_c": (7.5, 11.5), "wf0_d": (11.5, 12.5)}
 
 
-def test_two_workflows_and_a_workload_arrive_side_by_side(play: Play, diamond: str) -> None:
+def test_two_workflows_and_a_workload_are_submitted_concurrently(batsim: EitherBatsim, diamond: str) -> None:
     options = ("-W", diamond, "-W", diamond, "--enable-compute-sharing", "--workflow-jobs-limit", "1")
 
-    play([{"profile": "delay", "subtime": 1}], {"delay": DELAY}, *options, react=on_machine_of_size)
+    batsim([{"profile": "delay", "subtime": 1}], {"delay": DELAY}, *options, react=on_first_machines)
 
-    assert [row["workload_name"] for row in play.rows].count("wf1") == 4
-    assert {row["finish_time"] for row in play.rows if row["profile"].endswith("_d")} == {"12.500000"}
-
-
-def on_machine_of_size(kind: str, data: Mapping[str, Any]) -> list[Decision]:
-    if kind != "JOB_SUBMITTED":
-        return []
-    return [("EXECUTE_JOB", {"job_id": data["job_id"], "alloc": f"0-{data['job']['res'] - 1}"})]
+    assert [row["workload_name"] for row in batsim.rows].count("wf1") == 4
+    assert {row["finish_time"] for row in batsim.rows if row["profile"].endswith("_d")} == {"12.500000"}
 
 
-def test_nobody_hears_of_jobs_beyond_the_workflow_if_they_are_to_be_ignored(play: Play, diamond: str) -> None:
+def test_jobs_after_the_last_workflow_can_be_ignored(batsim: EitherBatsim, diamond: str) -> None:
     jobs = [{"profile": "delay", "subtime": 1}, {"profile": "delay", "subtime": 30}]
 
-    play(jobs, {"delay": DELAY}, "-W", diamond, "--ignore-beyond-last-workflow", react=FirstFit())
+    batsim(jobs, {"delay": DELAY}, "-W", diamond, "--ignore-beyond-last-workflow", react=FirstFit())
 
-    assert not play.failure
-    assert [row["job_id"] for row in play.rows if row["workload_name"] == "w0"] == ["0"]
+    assert not batsim.failure
+    assert [row["job_id"] for row in batsim.rows if row["workload_name"] == "w0"] == ["0"]
 
 
-def test_a_workflow_waits_for_ever_for_a_job_that_is_rejected(play: Play, diamond: str) -> None:
-    events = play([], {}, "-W", diamond, react=FirstFit(rejects="wf0!1"))
+def test_a_workflow_never_ends_if_one_of_its_jobs_is_rejected(batsim: EitherBatsim, diamond: str) -> None:
+    events = batsim([], {}, "-W", diamond, react=FirstFit(rejects="wf0!1"))
 
     assert "SIMULATION_ENDS" not in [kind for _, kind, _ in events]
 
@@ -112,7 +104,7 @@ def test_a_workflow_waits_for_ever_for_a_job_that_is_rejected(play: Play, diamon
         ),
     ],
 )
-def test_a_file_that_is_no_workflow_is_an_input_error(text: str, problem: str, tmp_path: Path) -> None:
+def test_an_invalid_workflow_file_is_an_input_error(text: str, problem: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.dax"
     path.write_text(text)
 
@@ -120,7 +112,7 @@ def test_a_file_that_is_no_workflow_is_an_input_error(text: str, problem: str, t
         read_dax(path, "wf0")
 
 
-def test_tasks_have_the_order_of_their_ids_and_what_is_no_number_of_machines_is_one(tmp_path: Path) -> None:
+def test_tasks_are_sorted_by_id_and_an_invalid_number_of_machines_counts_as_one(tmp_path: Path) -> None:
     path = tmp_path / "w.dax"
     path.write_text('<adag><job id="b" runtime="1.5" num_procs="-2"/><job id="a"/></adag>')
 

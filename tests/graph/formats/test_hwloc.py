@@ -1,4 +1,4 @@
-"""A machine that hwloc describes becomes a graph, old and new files alike."""
+"""XML files of hwloc, from before and since version 2, are read as graphs."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def paths(tmp_path: Path, inside: str, *allowed: str) -> list[str]:
     return [path.removeprefix("/cluster0/corona11") for path in graph.paths[CONTAINMENT].values()][2:]
 
 
-def test_sockets_and_cores_are_numbered_over_the_whole_machine(tmp_path: Path) -> None:
+def test_sockets_and_cores_are_numbered_across_the_machine(tmp_path: Path) -> None:
     package = f'<object type="Package"><object type="L3Cache">{CORES}</object></object>'
 
-    found = paths(tmp_path, 2 * package, "node", "socket", "core")
+    result = paths(tmp_path, 2 * package, "node", "socket", "core")
 
-    assert found == ["/socket0", "/socket0/core0", "/socket1", "/socket1/core1"]
+    assert result == ["/socket0", "/socket0/core0", "/socket1", "/socket1/core1"]
 
 
-def test_the_node_has_the_name_of_the_host_and_a_rank(tmp_path: Path) -> None:
+def test_the_node_has_the_host_name_and_a_rank(tmp_path: Path) -> None:
     file = tmp_path / "machine.xml"
     file.write_text(MACHINE.format(inside=""), encoding="utf-8")
 
@@ -42,15 +42,15 @@ def test_the_node_has_the_name_of_the_host_and_a_rank(tmp_path: Path) -> None:
     assert (graph.name[1], graph.basename[1], graph.id[1], graph.rank[1]) == ("corona11", "corona", 11, 0)
 
 
-def test_devices_come_after_the_cores_of_the_numa_node_that_an_old_file_has_around_them(tmp_path: Path) -> None:
+def test_devices_in_a_numa_node_of_an_old_file_come_after_its_cores(tmp_path: Path) -> None:
     inside = f'<object type="Package"><object type="NUMANode">{2 * CORES}{DISK}</object>{CORES}</object>'
 
-    found = paths(tmp_path, inside, "node", "socket", "core", "storage")
+    result = paths(tmp_path, inside, "node", "socket", "core", "storage")
 
-    assert found == ["/socket0", "/socket0/core0", "/socket0/core1", "/socket0/storage0", "/socket0/core2"]
+    assert result == ["/socket0", "/socket0/core0", "/socket0/core1", "/socket0/storage0", "/socket0/core2"]
 
 
-def test_devices_near_one_socket_are_its_own(tmp_path: Path) -> None:
+def test_devices_beside_the_only_socket_of_a_numa_node_belong_to_it(tmp_path: Path) -> None:
     gpu = GPU.format(name="cuda3", kind=5)
     inside = f'<object type="NUMANode"><object type="Package">{CORES}</object>{gpu}</object>'
 
@@ -60,13 +60,13 @@ def test_devices_near_one_socket_are_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "number"), [("cuda1", 5, 1), ("rsmi2", 1, 2), ("opencl0d4", 5, 4), ("card0", 1, None)]
 )
-def test_gpus_are_numbered_by_their_names(name: str, kind: int, number: int | None, tmp_path: Path) -> None:
-    found = paths(tmp_path, GPU.format(name=name, kind=kind), "node", "gpu")
+def test_gpus_are_numbered_by_name(name: str, kind: int, number: int | None, tmp_path: Path) -> None:
+    result = paths(tmp_path, GPU.format(name=name, kind=kind), "node", "gpu")
 
-    assert found == ([] if number is None else [f"/gpu{number}"])
+    assert result == ([] if number is None else [f"/gpu{number}"])
 
 
-def test_a_disk_has_its_size_in_gigabytes_and_its_device(tmp_path: Path) -> None:
+def test_a_disk_has_its_size_in_gigabytes_and_its_device_id(tmp_path: Path) -> None:
     file = tmp_path / "machine.xml"
     file.write_text(MACHINE.format(inside=DISK), encoding="utf-8")
 
@@ -80,13 +80,13 @@ def test_a_disk_has_its_size_in_gigabytes_and_its_device(tmp_path: Path) -> None
     ("content", "problem"),
     [
         ("<topology>", "broken XML"),
-        ("<topology/>", "not one machine"),
+        ("<topology/>", "exactly one outermost"),
         ('<!DOCTYPE t [<!ENTITY a "b">]><topology><object type="Machine"/></topology>', "entity"),
         (150 * '<object type="Group">' + 150 * "</object>", "nested"),
         (MACHINE.format(inside=DISK.replace("2000000000", "many")), "has no size"),
     ],
 )
-def test_bad_files_are_refused_with_the_line(content: str, problem: str, tmp_path: Path) -> None:
+def test_an_invalid_file_is_rejected_with_the_line(content: str, problem: str, tmp_path: Path) -> None:
     file = tmp_path / "machine.xml"
     file.write_text(content, encoding="utf-8")
 

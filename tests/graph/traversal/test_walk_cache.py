@@ -1,4 +1,4 @@
-"""What a matcher remembers of earlier walks changes nothing: one that looks anew at everything comes to the same."""
+"""Caches of earlier walks change no result: a matcher that clears its caches finds the same."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from batkube.graph.traversal.match_policy import POLICY_NAMES
 
 CLASSES = 3
 NODES = 20
-#: Most book something, so that the cluster is full most of the time.
+#: Mostly allocations and reservations, so that the cluster is usually full.
 OPERATIONS = (*[MatchOperation.ALLOCATE, MatchOperation.ALLOCATE_ORELSE_RESERVE] * 4, *MatchOperation)
 
 
 def cluster(racks: int, *, numbered_by_rack: bool) -> ResourceGraph:
-    """Return racks of nodes of two sockets with three cores each; ids of nodes may be those within a rack."""
+    """Return a cluster of nodes with two sockets of three cores. Node ids are unique in the cluster, or in a rack."""
     graph = ResourceGraph()
     root = graph.add_vertex(Vertex("cluster", "cluster", "cluster0", 0, {"containment": "/cluster0"}))
 
@@ -40,7 +40,7 @@ def cluster(racks: int, *, numbered_by_rack: bool) -> ResourceGraph:
 
 
 def exactly(count: int, type: str, *inside: VertexRequest, exclusive: bool | None = None) -> VertexRequest:
-    """Return a request for so many of a type."""
+    """Return a request for `count` vertices of a type."""
     return VertexRequest(type, CountRange(count, count), inside, exclusive=exclusive, label="s")
 
 
@@ -57,31 +57,32 @@ SHAPES = (
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("policy", POLICY_NAMES)
-def test_a_matcher_that_forgets_everything_before_each_match_finds_the_same(policy: str, seed: int) -> None:
+def test_a_matcher_that_clears_its_caches_before_each_match_finds_the_same(policy: str, seed: int) -> None:
     draw = random.Random(f"{policy} {seed}")
     racks, numbered_by_rack = draw.randint(1, 3), draw.random() < 0.5
-    kept, forgetful = (Matcher(cluster(racks, numbered_by_rack=numbered_by_rack), policy) for _ in range(2))
+    caching, clearing = (Matcher(cluster(racks, numbered_by_rack=numbered_by_rack), policy) for _ in range(2))
     booked: list[int] = []
     matches = 0
 
     for number in range(100):
-        forgetful.on_graph_changed()
+        clearing.on_graph_changed()
         step = draw.random()
         if step < 0.25 and booked:
             job = booked.pop(draw.randrange(len(booked)))
-            kept.cancel(job)
-            forgetful.cancel(job)
+            caching.cancel(job)
+            clearing.cancel(job)
         elif step < 0.3:
-            path, is_up = draw.choice(_nodes(kept.graph)), draw.random() < 0.7
-            assert kept.set_status(path, is_up=is_up)
-            assert forgetful.set_status(path, is_up=is_up)
+            path, is_up = draw.choice(_nodes(caching.graph)), draw.random() < 0.7
+            assert caching.set_status(path, is_up=is_up)
+            assert clearing.set_status(path, is_up=is_up)
         else:
             jobspec = Jobspec(draw.choice(SHAPES), duration=draw.choice((1, 7, 40, 300)))
             operation, now = draw.choice(OPERATIONS), draw.randint(0, 60)
-            found, expected = (matcher.match(jobspec, operation, job=number, now=now) for matcher in (kept, forgetful))
-            assert (found, kept.writer.text()) == (expected, forgetful.writer.text())
-            matches += found.is_match
-            booked += [number] * (found.is_match and operation.allocates)
+            outcome = caching.match(jobspec, operation, job=number, now=now)
+            expected = clearing.match(jobspec, operation, job=number, now=now)
+            assert (outcome, caching.writer.text()) == (expected, clearing.writer.text())
+            matches += outcome.is_match
+            booked += [number] * (outcome.is_match and operation.allocates)
 
     assert matches > 10
 

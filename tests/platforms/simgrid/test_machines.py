@@ -1,3 +1,5 @@
+"""Machines of SimGrid platform files, as Batsim counts and orders them."""
+
 from __future__ import annotations
 
 import functools
@@ -22,7 +24,7 @@ Read = Callable[..., Platform]
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    """Write a platform's body to a file, and read it."""
+    """Return a function that writes a platform file with a body, and reads it."""
 
     def write_and_read(body: str, head: str = HEAD) -> Platform:
         path = tmp_path / "platform.xml"
@@ -36,7 +38,7 @@ def names(platform: Platform) -> list[str]:
     return [machine.name for machine in platform.machines]
 
 
-def test_a_host_is_a_machine_of_one_core_without_memory_unless_it_says_otherwise(read: Read) -> None:
+def test_by_default_a_host_is_a_machine_with_one_core_and_without_memory(read: Read) -> None:
     platform = read('<zone id="z" routing="Full"><host id="a" speed="1Gf"/></zone>')
 
     (machine,) = platform.machines
@@ -44,7 +46,7 @@ def test_a_host_is_a_machine_of_one_core_without_memory_unless_it_says_otherwise
     assert machine.speed_flops == 1e9
 
 
-def test_properties_give_what_pods_may_use_and_win_over_the_attribute(read: Read) -> None:
+def test_resource_properties_take_precedence_over_the_attribute_core(read: Read) -> None:
     platform = read(
         """<zone id="z" routing="Full">
         <host id="a" speed="1Gf" core="4">
@@ -60,7 +62,7 @@ def test_properties_give_what_pods_may_use_and_win_over_the_attribute(read: Read
     assert second.capacity[CPU] == 4000
 
 
-def test_masters_and_storage_are_no_machines(read: Read) -> None:
+def test_masters_and_storage_hosts_are_not_machines(read: Read) -> None:
     platform = read(
         """<zone id="z" routing="Full">
         <host id="boss" speed="1Gf"><prop id="role" value="master"/></host>
@@ -74,13 +76,13 @@ def test_masters_and_storage_are_no_machines(read: Read) -> None:
 
 
 @pytest.mark.parametrize("name", ["master_host", "master_host0"])
-def test_the_host_of_batsims_default_name_is_the_master_where_none_has_the_role(read: Read, name: str) -> None:
+def test_without_a_master_role_the_host_with_batsims_default_name_is_the_master(read: Read, name: str) -> None:
     platform = read(f'<zone id="z" routing="Full"><host id="{name}" speed="1Gf"/><host id="a" speed="1Gf"/></zone>')
 
     assert names(platform) == ["a"]
 
 
-def test_the_default_name_means_nothing_where_a_host_has_the_role(read: Read) -> None:
+def test_with_a_master_role_the_default_name_has_no_meaning(read: Read) -> None:
     platform = read(
         """<zone id="z" routing="Full">
         <host id="master_host" speed="1Gf"/>
@@ -91,7 +93,7 @@ def test_the_default_name_means_nothing_where_a_host_has_the_role(read: Read) ->
     assert names(platform) == ["master_host"]
 
 
-def test_a_cluster_is_expanded_and_its_properties_go_to_each_host(read: Read) -> None:
+def test_a_cluster_is_expanded_and_its_hosts_have_its_properties(read: Read) -> None:
     platform = read(
         """<zone id="z" routing="Full">
         <cluster id="c" prefix="node-" suffix=".org" radical="0-2,5" speed="2Gf" core="8" bw="1MBps" lat="1us">
@@ -104,7 +106,7 @@ def test_a_cluster_is_expanded_and_its_properties_go_to_each_host(read: Read) ->
     assert all(m.speed_flops == 2e9 for m in platform.machines)
 
 
-def test_zone_properties_are_inherited_and_the_inner_zone_wins(read: Read) -> None:
+def test_zone_properties_are_inherited_and_those_of_inner_zones_take_precedence(read: Read) -> None:
     platform = read(
         """<zone id="outer" routing="Full">
         <prop id="site" value="nancy"/><prop id="rack" value="?"/>
@@ -119,7 +121,7 @@ def test_zone_properties_are_inherited_and_the_inner_zone_wins(read: Read) -> No
     assert "rack" not in first.properties
 
 
-def test_files_of_simgrid_3_are_understood(read: Read) -> None:
+def test_files_of_simgrid_3_are_read(read: Read) -> None:
     platform = read('<AS id="z" routing="Full"><host id="a" power="1000000000"/></AS>')
 
     assert platform.machines[0].speed_flops == 1e9
@@ -137,7 +139,7 @@ def test_files_of_simgrid_3_are_understood(read: Read) -> None:
         ('speed="1kf"', 1e3),
     ],
 )
-def test_the_speed_is_that_of_the_first_power_state(read: Read, attributes: str, flops: float) -> None:
+def test_the_speed_is_that_of_the_initial_power_state(read: Read, attributes: str, flops: float) -> None:
     platform = read(f'<zone id="z" routing="Full"><host id="a" {attributes}/></zone>')
 
     assert platform.machines[0].speed_flops == pytest.approx(flops, rel=1e-12)
@@ -156,7 +158,7 @@ def test_all_speeds_and_energy_properties_are_kept(read: Read) -> None:
     }
 
 
-def test_properties_of_links_do_not_spill_over(read: Read) -> None:
+def test_properties_of_links_are_not_zone_properties(read: Read) -> None:
     platform = read(
         """<zone id="z" routing="Full"><link id="l" bandwidth="1Bps" latency="0"><prop id="memory" value="x"/></link>
         <host id="a" speed="1Gf"/></zone>"""
@@ -165,7 +167,7 @@ def test_properties_of_links_do_not_spill_over(read: Read) -> None:
     assert platform.machines[0].zone_properties == {}
 
 
-def test_machines_are_numbered_by_name_with_numbers_compared_as_numbers(read: Read) -> None:
+def test_machines_are_in_the_natural_order_of_their_names(read: Read) -> None:
     hosts = "".join(f'<host id="{name}" speed="1Gf"/>' for name in ["host10", "host2", "a-9", "host002", "a-10"])
 
     platform = read(f'<zone id="z" routing="Full">{hosts}</zone>')
@@ -173,8 +175,8 @@ def test_machines_are_numbered_by_name_with_numbers_compared_as_numbers(read: Re
     assert names(platform) == ["a-9", "a-10", "host002", "host2", "host10"]
 
 
-def batsim_compares(first: str, second: str) -> int:
-    """Batsim's rule, walked over character by character."""
+def batsim_comparison(first: str, second: str) -> int:
+    """Compare names character by character, as Batsim does (string_numeric_comparator in src/machines.cpp)."""
     i = j = 0
     while i < len(first) and j < len(second):
         if first[i] in "0123456789" and second[j] in "0123456789":
@@ -194,9 +196,9 @@ def batsim_compares(first: str, second: str) -> int:
 
 
 @given(st.lists(st.text("ab-0129.", max_size=8), max_size=12))
-def test_the_order_of_names_is_batsims(host_names: list[str]) -> None:
+def test_the_natural_order_is_that_of_batsims_comparator(host_names: list[str]) -> None:
     assert sorted(host_names, key=lambda name: natural_sort_key(name)[0]) == sorted(
-        host_names, key=functools.cmp_to_key(batsim_compares)
+        host_names, key=functools.cmp_to_key(batsim_comparison)
     )
 
 
@@ -206,47 +208,49 @@ def test_the_order_of_names_is_batsims(host_names: list[str]) -> None:
         ('<zone id="z"><host id="a" speed="1Gf"/><host id="a" speed="1Gf"/></zone>', "'a'", "two machines"),
         ('<zone id="z"><host id="master_host" speed="1Gf"/></zone>', None, "no machine"),
         ('<zone id="z">\n<host id="a" speed="1Gf" core="many"/></zone>', "line 5, host 'a', core", "not a quantity"),
-        ('<zone id="z"><host id="a" speed="1Gf" core="0"/></zone>', "core", "without cpu"),
+        ('<zone id="z"><host id="a" speed="1Gf" core="0"/></zone>', "core", "has no cpu"),
         ('<zone id="z"><host id="a" speed="1Gf"><prop id="memory" value="4GB"/></host></zone>', "memory", "4GB"),
         ('<zone id="z"><host id="a" speed="1Gf"><prop id="role" value="mster"/></host></zone>', "'a'", "unknown role"),
         ('<zone id="z"><host id="a" speed="fast"/></zone>', "speed", "not a positive speed"),
         ('<zone id="z"><host id="a" speed="0f"/></zone>', "speed", "not a positive speed"),
         ('<zone id="z"><host id="a" speed="1Gf" pstate="2"/></zone>', "pstate", "not a power state"),
-        ('<zone id="z"><host speed="1Gf"/></zone>', "line 4", "without id"),
-        ('<zone id="z"><cluster id="c" prefix="n" radical="3-1" speed="1Gf"/></zone>', "radical", "does not number"),
-        ('<zone id="z"><cluster id="c" prefix="n" speed="1Gf"/></zone>', "radical", "does not number"),
+        ('<zone id="z"><host speed="1Gf"/></zone>', "line 4", "has no id"),
+        (
+            '<zone id="z"><cluster id="c" prefix="n" radical="3-1" speed="1Gf"/></zone>',
+            "radical",
+            "not a list of host numbers",
+        ),
+        ('<zone id="z"><cluster id="c" prefix="n" speed="1Gf"/></zone>', "radical", "not a list of host numbers"),
         ('<zone id="z"><cluster id="c" prefix="n" radical="0-99999999999" speed="1Gf"/></zone>', "line 4", "more than"),
-        ('<include file="other.xml"/>', "line 4", "not followed"),
+        ('<include file="other.xml"/>', "line 4", "not supported"),
         ('<zone id="z">\n<host id="a" speed="1Gf">\n</zone>', "line 6", "broken XML"),
         ("<zone>" * 200, "line 4", "nested"),
     ],
 )
-def test_what_is_wrong_in_a_platform_is_said_with_its_place(
-    read: Read, body: str, at: str | None, problem: str
-) -> None:
-    with pytest.raises(InputError, match=problem) as caught:
+def test_errors_name_the_place_in_the_file(read: Read, body: str, at: str | None, problem: str) -> None:
+    with pytest.raises(InputError, match=problem) as error:
         read(body)
 
-    assert at is None or at in (caught.value.at or "")
+    assert at is None or at in (error.value.at or "")
 
 
-def test_an_entity_bomb_is_refused_where_it_is_declared(read: Read) -> None:
+def test_an_entity_bomb_is_rejected_at_its_declaration(read: Read) -> None:
     bomb = '<!DOCTYPE platform [\n<!ENTITY a "ha">\n<!ENTITY b "&a;&a;&a;&a;&a;&a;">\n]>\n'
 
-    with pytest.raises(InputError, match="entities are not allowed") as caught:
+    with pytest.raises(InputError, match="entities are not allowed") as error:
         read('<zone id="&b;"/>', head=bomb)
 
-    assert caught.value.at == "line 2"
+    assert error.value.at == "line 2"
 
 
-def test_empty_lines_above_the_declaration_are_allowed_and_counted(read: Read) -> None:
+def test_empty_lines_before_the_xml_declaration_are_allowed_and_counted(read: Read) -> None:
     body = '<zone id="z"><host id="a" speed="1Gf"/></zone>'
 
     assert names(read(body, head="\n\n" + HEAD)) == ["a"]
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         read(body + "</zone>", head="\n\n" + HEAD)
 
-    assert caught.value.at == "line 6"
+    assert error.value.at == "line 6"
 
 
 @pytest.mark.parametrize(
@@ -265,7 +269,7 @@ def test_empty_lines_above_the_declaration_are_allowed_and_counted(read: Read) -
         ("batkube/platforms/cluster16.xml", 16),
     ],
 )
-def test_batsims_own_platforms_have_the_machines_that_batsim_counts(shared_data: Path, name: str, count: int) -> None:
+def test_batsims_platforms_have_as_many_machines_as_in_batsim(shared_data: Path, name: str, count: int) -> None:
     platform = read_platform(str(shared_data / name))
 
     assert len(platform.machines) == count
@@ -289,7 +293,7 @@ def test_the_platforms_of_the_2020_experiments_have_their_published_capacities(s
     assert [m.capacity[CPU] for m in realistic.machines] == [6000]
 
 
-def test_zone_properties_of_batsims_example_reach_the_hosts(shared_data: Path) -> None:
+def test_hosts_of_batsims_example_have_its_zone_properties(shared_data: Path) -> None:
     platform = read_platform(str(shared_data / "batsim/platforms/properties_example.xml"))
 
     by_name = {machine.name: machine for machine in platform.machines}

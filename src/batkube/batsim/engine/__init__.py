@@ -1,1 +1,1 @@
-"""A real Batsim as the engine of a run."""
+"""A real Batsim that executes the jobs of a run (`batkube run --engine batsim`)."""

@@ -1,13 +1,14 @@
-"""A real Batsim as the engine of a run: it lets jobs arrive, executes them, and says what happens next.
+"""A real Batsim as the engine of a run: it submits the jobs and executes them.
 
-    Batsim ─▶ JOB_SUBMITTED, JOB_COMPLETED ─▶ pods arrive and end ─▶ the run's scheduler binds pods
-           ◀─ EXECUTE_JOB, REJECT_JOB, KILL_JOB, CALL_ME_LATER for what the run does next ◀─
+    Batsim ─▶ JOB_SUBMITTED, JOB_COMPLETED ─▶ pods are created and end ─▶ the run's scheduler binds pods
+           ◀─ EXECUTE_JOB, REJECT_JOB, KILL_JOB, CALL_ME_LATER for the next appointment of the run ◀─
 
-For Batsim, a run is its scheduler. Between two messages Batsim stands still; so both clocks are one: before the run's
-clock goes on, Batsim is asked to call when something is due here, and whatever it says next is no later than that.
+For Batsim, a run is its scheduler, and Batsim's time stands still between a message and its reply. So both have one
+clock: before the clock of the run advances to an appointment, Batsim gets a CALL_ME_LATER for that date, and its next
+message is not later.
 
-Batsim writes dates with six decimals, and takes no second try: a job that was executed once has ended when it is
-stopped. What a message tells counts at the message's own date, before which Batsim takes no decision.
+Limits of the protocol: dates have six decimals. A job can be executed only once. The events of a message take effect at
+the `now` of the message, before which Batsim accepts no decision (Batsim: docs/protocol.rst).
 """
 
 from __future__ import annotations
@@ -46,122 +47,122 @@ from batkube.kernel.intervals import mask_of, members, parse_intervals
 from batkube.platforms.model import Machine
 from batkube.workloads.model import Job
 
-#: What Batsim tells of machines that its events files take away.
+#: The notifications of Batsim's external events of machines.
 _MACHINE_EVENTS = ("event_machine_available", "event_machine_unavailable")
-#: The smallest difference between two dates that Batsim's messages can tell.
+#: The resolution of dates in Batsim's messages.
 _TICK_NS = 1000
 _MACHINE_EVENTS_NOTE = FidelityNote(
-    "engine", "Batsim tells that machines went or came back; nodes do not follow it: use --events of the run"
+    "engine", "Batsim's external events of machines do not change nodes: pass the events file to the run with --events"
 )
 
 
 class BatsimConnection(Protocol):
-    """What leads to a Batsim."""
+    """A connection to a Batsim."""
 
     def receive(self) -> bytes:
-        """Return what Batsim says next. Raises RunFailed when it says nothing."""
+        """Return the next message of Batsim. Raise RunFailed if there is none."""
 
     def reply(self, text: str) -> None:
-        """Answer what was received last."""
+        """Reply to the last message."""
 
 
 class _RunningJob(NamedTuple):
     """A job that Batsim executes."""
 
-    course: JobExecution
+    execution: JobExecution
     on_end: OnEnd
 
 
 class BatsimEngine:
-    """What a run asks of a Batsim: how far time may go, and the work of its jobs."""
+    """Has a Batsim submit and execute the jobs of a run, and limits how far its clock may advance."""
 
     def __init__(
         self,
         world: World,
         machines: Sequence[Machine],
         jobs: Mapping[str, Job],
-        wire: BatsimConnection,
+        connection: BatsimConnection,
         *,
         shares_machines: bool,
     ) -> None:
-        """`jobs` are those of the workloads, by their identity; `shares_machines` says that pods may share one."""
+        """`jobs` are those of the workloads, by key; `shares_machines` says that pods may share machines."""
         self._agenda = world.agenda
         self._clock = world.clock
         self._notes = world.notes
         self._machines = machines
         self._jobs = jobs
-        self._connection = wire
+        self._connection = connection
         self._shares_machines = shares_machines
-        #: Called with every job that arrives.
+        #: Called with each submitted job.
         self.on_arrival: Callable[[Job, Instant], None] = lambda job, now: None
         #: The date of Batsim's last message; None before the first.
         self._now: Instant | None = None
         self._is_over = False
-        #: Batsim's numbers of machines.
+        #: Batsim's ids of machines, by name.
         self._ids: dict[str, int] = {}
-        #: What to tell Batsim next.
-        self._orders: list[Event] = []
-        #: The dates at which it will call.
+        #: The events of the next reply.
+        self._pending_events: list[Event] = []
+        #: The dates of requested calls.
         self._calls: set[Instant] = set()
-        #: Jobs that it has submitted and that it waits for a decision on.
-        self._waiting: set[str] = set()
-        self._arrived = 0
+        #: Submitted jobs that have been neither executed nor rejected.
+        self._undecided: set[str] = set()
+        self._submitted_count = 0
         self._running: dict[str, _RunningJob] = {}
-        #: The machines of jobs that are being killed: they are not free before Batsim says so.
+        #: The machines of jobs that are being killed: Batsim frees them when it reports the end.
         self._killing: dict[str, int] = {}
         self._allocations: dict[str, int] = {}
 
-    # How far time may go
+    # The clock
 
     @property
     def expects_events(self) -> bool:
-        """Whether jobs are still to come or to end."""
-        return not self._is_over and (self._arrived < len(self._jobs) or bool(self._running or self._killing))
+        """Whether Batsim will still submit or complete jobs."""
+        return not self._is_over and (self._submitted_count < len(self._jobs) or bool(self._running or self._killing))
 
-    def advance_limit(self, now: Instant, wish: Instant | None) -> Instant | None:
-        """Return how far time may go; what Batsim says of the time until then is on the agenda."""
-        if now < START:  # programs come up before Batsim's time begins
-            return START if wish is None else min(wish, START)
+    def advance_limit(self, now: Instant, due: Instant | None) -> Instant | None:
+        """Return how far the clock may advance towards `due`; until then, Batsim's events are on the agenda."""
+        if now < START:  # Programs start up before Batsim's clock starts.
+            return START if due is None else min(due, START)
         if self._is_over:
-            return wish
+            return due
         if self._now is not None and self._now > now:
-            # A program acted between two dates that Batsim can tell: Batsim is there already.
-            return self._now if wish is None or wish <= now else min(wish, self._now)
+            # Dates were rounded up for Batsim, so its clock is ahead already.
+            return self._now if due is None or due <= now else min(due, self._now)
         if self._now is not None:
-            if wish is None and not self._orders and not self.expects_events:
+            if due is None and not self._pending_events and not self.expects_events:
                 return None
-            if wish is not None:
-                self._call_at(Instant(max(_round_up_to_tick(wish), now + _TICK_NS)), now)
+            if due is not None:
+                self._call_at(Instant(max(_round_up_to_tick(due), now + _TICK_NS)), now)
             self._reply(now)
         return self._receive(now)
 
     def _call_at(self, date: Instant, now: Instant) -> None:
-        """Ask Batsim to call, unless it does before then anyway."""
+        """Request a call at a date, unless Batsim calls earlier anyway."""
         if not self._calls or date < min(self._calls):
             self._calls.add(date)
-            self._orders.append(CallMeLater(at=now, call_at=date))
+            self._pending_events.append(CallMeLater(at=now, call_at=date))
 
     def _reply(self, now: Instant) -> None:
-        """Say what was decided; jobs on machines that are not free yet for Batsim wait until it has said so."""
-        taken = 0
+        """Send the pending events, except for jobs on machines that Batsim has not freed yet."""
+        busy = 0
         for machines in self._killing.values():
-            taken |= machines
-        told: list[Event] = []
-        held: list[Event] = []
-        for order in self._orders:
-            is_early = isinstance(order, ExecuteJob) and order.machines & taken
-            (held if is_early else told).append(msgspec.structs.replace(order, at=now))
-        self._orders = held
-        self._connection.reply(encode(Message(now, told)))
+            busy |= machines
+        sent: list[Event] = []
+        deferred: list[Event] = []
+        for event in self._pending_events:
+            is_deferred = isinstance(event, ExecuteJob) and event.machines & busy
+            (deferred if is_deferred else sent).append(msgspec.structs.replace(event, at=now))
+        self._pending_events = deferred
+        self._connection.reply(encode(Message(now, sent)))
 
-    # What Batsim says
+    # Messages of Batsim
 
     def _receive(self, now: Instant) -> Instant:
-        """Take note of Batsim's next message, and return its date."""
+        """Handle the next message of Batsim, and return its date."""
         try:
             message = decode(self._connection.receive())
         except MalformedMessage as error:
-            raise RunFailed(f"Batsim said what is not of its protocol: {error}") from None
+            raise RunFailed(f"Batsim sent a message that is not of its protocol: {error}") from None
         at = self._now = Instant(max(message.now, now))
         self._calls = {date for date in self._calls if date > at}
         for event in message.events:
@@ -171,7 +172,7 @@ class BatsimEngine:
     def _handle_event(self, event: Event, now: Instant) -> None:
         match event:
             case SimulationBegins():
-                self._learn_machines(event)
+                self._on_simulation_begun(event)
             case SimulationEnds():
                 self._on_simulation_ended(now)
             case JobSubmitted():
@@ -186,116 +187,119 @@ class BatsimEngine:
                     _MACHINE_EVENTS_NOTE, example=f"{event.kind} at {human_duration(now)}: {self._machine_names(event)}"
                 )
             case _:
-                pass  # calls, and what concerns nobody here
+                pass  # Calls, and notifications without an effect on a run.
 
-    def _learn_machines(self, event: SimulationBegins) -> None:
-        """Learn how Batsim numbers the machines of the run, all of which it must have."""
-        described = event.description.get("compute_resources")
-        entries = described if isinstance(described, list) else []
-        self._ids = {str(entry["name"]): _machine_number(entry) for entry in entries if isinstance(entry, dict)}
+    def _on_simulation_begun(self, event: SimulationBegins) -> None:
+        """Read Batsim's ids of machines, and check that its simulation is that of the run."""
+        resources = event.description.get("compute_resources")
+        entries = resources if isinstance(resources, list) else []
+        self._ids = {str(entry["name"]): _machine_id(entry) for entry in entries if isinstance(entry, dict)}
         missing = [machine.name for machine in self._machines if machine.name not in self._ids]
         if missing:
             raise RunFailed(
-                f"Batsim has no machine {missing[0]!r}: it runs another platform than the run\n"
-                "  remedy: give both the same platform file"
+                f"Batsim has no machine {missing[0]!r}: its platform is not that of the run\n"
+                "  remedy: use the same platform file for both"
             )
         if self._shares_machines and event.description.get("allow_compute_sharing") is not True:
             raise RunFailed(
-                "pods of this run may share machines, and Batsim's jobs may not\n"
+                "pods of this run may share machines, but Batsim's jobs may not\n"
                 "  remedy: start Batsim with --enable-compute-sharing, or run with --resources machines"
             )
 
     def _machine_names(self, event: Notify) -> str:
-        """Return the machines that an event is about by name: their numbers are Batsim's, and not the run's."""
-        names = {number: name for name, number in self._ids.items()}
+        """Return the names of an event's machines; their ids are Batsim's, not those of the run."""
+        names = {machine_id: name for name, machine_id in self._ids.items()}
         text = str(event.more.get("resources", ""))
         try:
             mask = parse_intervals(text)
         except ValueError:
             return text
-        return ", ".join(names.get(number, f"machine {number}") for number in members(mask))
+        return ", ".join(names.get(machine_id, f"machine {machine_id}") for machine_id in members(mask))
 
     def _on_job_submitted(self, event: JobSubmitted, now: Instant) -> None:
         job = self._jobs.get(event.job_id)
         if job is None:
             raise RunFailed(
-                f"Batsim submits the job {event.job_id!r}, which no workload of the run has\n"
-                "  remedy: give both the same workload files in the same order"
+                f"Batsim submits the job {event.job_id!r}, which is not in the workloads of the run\n"
+                "  remedy: use the same workload files, in the same order, for both"
             )
-        self._arrived += 1
-        self._waiting.add(event.job_id)
+        self._submitted_count += 1
+        self._undecided.add(event.job_id)
         self.on_arrival(job if job.submit == now else msgspec.structs.replace(job, submit=now), now)
 
     def _on_job_completed(self, event: JobCompleted, now: Instant) -> None:
         self._killing.pop(event.job_id, None)
-        work = self._running.pop(event.job_id, None)
-        if work is None:
-            return  # it was stopped here before
+        running = self._running.pop(event.job_id, None)
+        if running is None:
+            return  # The run has stopped it before.
         try:
             state = FinalState(event.state)
         except ValueError:
-            raise RunFailed(f"Batsim says that {event.job_id} ended as {event.state!r}, which is no end") from None
-        self._agenda.book(now, Rank.FINISH, lambda at: work.on_end(work.course, state, at))
+            raise RunFailed(
+                f"Batsim reports that {event.job_id} ended with the unknown state {event.state!r}"
+            ) from None
+        self._agenda.book(now, Rank.FINISH, lambda at: running.on_end(running.execution, state, at))
 
     def _on_simulation_ended(self, now: Instant) -> None:
         self._is_over = True
         self._connection.reply(encode(Message(now)))
-        left = len(self._jobs) - self._arrived
-        if left > 0:
+        missing = len(self._jobs) - self._submitted_count
+        if missing > 0:
             raise RunFailed(
-                f"Batsim ended its simulation at {human_duration(now)}, and has not submitted {left} jobs of the run\n"
-                "  remedy: give both the same workload files"
+                f"Batsim ended its simulation at {human_duration(now)} without submitting {missing} jobs of the run\n"
+                "  remedy: use the same workload files for both"
             )
 
-    # The work of jobs
+    # The execution of jobs
 
     def handles(self, job: Job) -> bool:
-        """Return that Batsim executes every job."""
+        """Return True: Batsim executes every job."""
         return True
 
-    def start(self, course: JobExecution, hosts: Sequence[str], on_end: OnEnd, now: Instant) -> None:
-        """Have a job executed, now that all its pods run."""
-        key, ids = course.job.key, [self._ids[name] for name in hosts]
+    def start(self, execution: JobExecution, hosts: Sequence[str], on_end: OnEnd, now: Instant) -> None:
+        """Request that Batsim executes a job; all its pods are running."""
+        key, ids = execution.job.key, [self._ids[name] for name in hosts]
         allocation = sorted(set(ids))
-        # Unless told otherwise, Batsim puts the executors on the machines of the allocation in ascending order.
-        mapping = None if ids == allocation else [allocation.index(number) for number in ids]
+        # Batsim's default mapping is the machines of the allocation in ascending order (execute_job_process).
+        mapping = None if ids == allocation else [allocation.index(machine_id) for machine_id in ids]
         machines = self._allocations[key] = mask_of(allocation)
-        self._waiting.discard(key)
-        self._running[key] = _RunningJob(course, on_end)
-        self._orders.append(ExecuteJob(at=now, job_id=key, machines=machines, mapping=mapping))
+        self._undecided.discard(key)
+        self._running[key] = _RunningJob(execution, on_end)
+        self._pending_events.append(ExecuteJob(at=now, job_id=key, machines=machines, mapping=mapping))
 
-    def abort(self, course: JobExecution, now: Instant) -> None:
-        """Have a job stopped whose pods are being taken away."""
-        if self._running.pop(course.job.key, None) is not None:
-            self._kill(course.job.key, now)
+    def abort(self, execution: JobExecution, now: Instant) -> None:
+        """Stop a job whose pods are being deleted."""
+        if self._running.pop(execution.job.key, None) is not None:
+            self._kill(execution.job.key, now)
 
     def _kill(self, key: str, now: Instant) -> None:
-        unsent = [one for one in self._orders if isinstance(one, ExecuteJob) and one.job_id == key]
+        """Kill a job, or reject it if Batsim has not received the request to execute it yet."""
+        unsent = [event for event in self._pending_events if isinstance(event, ExecuteJob) and event.job_id == key]
         if unsent:
-            self._orders = [one for one in self._orders if one not in unsent]
-            self._orders.append(RejectJob(at=now, job_id=key))
+            self._pending_events = [event for event in self._pending_events if event not in unsent]
+            self._pending_events.append(RejectJob(at=now, job_id=key))
         else:
             self._killing[key] = self._allocations[key]
-            self._orders.append(KillJob(at=now, job_ids=[key]))
+            self._pending_events.append(KillJob(at=now, job_ids=[key]))
 
     def on_job_ended(self, outcome: Outcome) -> None:
-        """Take note of how a job ended: Batsim need not wait for one that will never be executed."""
-        if outcome.job.key in self._waiting:
-            self._waiting.discard(outcome.job.key)
-            self._orders.append(RejectJob(at=self._clock.now, job_id=outcome.job.key))
+        """Reject a job that has ended in the run without having been executed."""
+        if outcome.job.key in self._undecided:
+            self._undecided.discard(outcome.job.key)
+            self._pending_events.append(RejectJob(at=self._clock.now, job_id=outcome.job.key))
 
     # The end
 
     def finish(self, now: Instant) -> None:
-        """Let Batsim come to its end; what is left of the jobs is stopped or never begins."""
+        """End Batsim's simulation: kill the running jobs, and reject all others."""
         for key in list(self._running):
             del self._running[key]
             self._kill(key, now)
         self.on_arrival = lambda job, at: None
         while not self._is_over:
-            for key in sorted(self._waiting):
-                self._orders.append(RejectJob(at=now, job_id=key))
-            self._waiting.clear()
+            for key in sorted(self._undecided):
+                self._pending_events.append(RejectJob(at=now, job_id=key))
+            self._undecided.clear()
             if self._now is not None:
                 now = max(now, self._now)
                 self._reply(now)
@@ -303,12 +307,12 @@ class BatsimEngine:
 
 
 def _round_up_to_tick(instant: Instant) -> int:
-    """Return an instant in whole microseconds, rounded up: what Batsim calls for is due by then."""
+    """Round an instant up to whole microseconds, so that an appointment is due when Batsim calls."""
     return -(-instant // _TICK_NS) * _TICK_NS
 
 
-def _machine_number(entry: Mapping[str, Json]) -> int:
-    number = entry.get("id")
-    if not isinstance(number, int):
-        raise RunFailed(f"Batsim describes a machine without a number: {entry.get('name')}")
-    return number
+def _machine_id(entry: Mapping[str, Json]) -> int:
+    machine_id = entry.get("id")
+    if not isinstance(machine_id, int):
+        raise RunFailed(f"Batsim describes the machine {entry.get('name')!r} without an id")
+    return machine_id

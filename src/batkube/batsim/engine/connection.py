@@ -1,7 +1,7 @@
-"""The wire to a Batsim that is the engine of a run, and its process where we start it.
+"""The connection to a Batsim that is the engine of a run, and its process if we start it.
 
---engine batsim                        we start the `batsim` of the PATH on the run's platform and workloads
---engine batsim:tcp://127.0.0.1:28000  somebody starts one that looks for its scheduler there
+--engine batsim                        starts the `batsim` on the PATH, with the run's platform and workloads
+--engine batsim:tcp://127.0.0.1:28000  waits for a Batsim that the user starts with this endpoint (`-s`)
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _ANY_PORT = "tcp://127.0.0.1:*"
 
 
 class EngineConnection:
-    """A Batsim that speaks, and is answered."""
+    """Receives the messages of a Batsim, and replies."""
 
-    def __init__(self, endpoint: str, patience: Duration) -> None:
-        """One that says nothing for `patience`, in real time, is given up."""
+    def __init__(self, endpoint: str, timeout: Duration) -> None:
+        """Fail if Batsim sends no message within `timeout` of real time."""
         self._replier = Replier(endpoint or _ANY_PORT)
-        self._timeout = patience
+        self._timeout = timeout
         self._process: PeerProcess | None = None
         #: Whether Batsim waits for a reply.
         self._awaits_reply = False
 
     def start(self, platform: str, workloads: Sequence[Workload], folder: Path, *, shares_machines: bool) -> None:
-        """Start a Batsim that comes here; its files go into `folder`."""
+        """Start a Batsim that connects to this endpoint, with its files in `folder`."""
         folder.mkdir(parents=True, exist_ok=True)
-        # Otherwise its log has every message in it, and each timer of a scheduler is two.
+        # Without -q, Batsim logs every message, and each timer of a scheduler is two messages.
         command = [PROGRAM, "-q", "-p", platform, "-s", self._replier.endpoint, "-e", str(folder / "out")]
         command += _master_arguments(Path(platform))
         for workload in workloads:
@@ -47,17 +47,17 @@ class EngineConnection:
         self._process = PeerProcess(command, folder / "log.txt")
 
     def receive(self) -> bytes:
-        """Return what Batsim says next. Raises RunFailed when it ends before, or says nothing for too long."""
-        message = self._replier.receive(self._check)
+        """Return the next message of Batsim. Raise RunFailed if Batsim ends, disconnects or exceeds the timeout."""
+        message = self._replier.receive(self._check_peer)
         self._awaits_reply = True
         return message
 
-    def _check(self, waited_s: float) -> None:
-        last_words = None if self._process is None else self._process.exit_message()
-        if last_words is not None:
-            raise RunFailed(last_words)
+    def _check_peer(self, waited_s: float) -> None:
+        exit_message = None if self._process is None else self._process.exit_message()
+        if exit_message is not None:
+            raise RunFailed(exit_message)
         if self._replier.has_disconnected:
-            raise RunFailed(f"the Batsim that came to {self._replier.endpoint} has gone before its simulation was over")
+            raise RunFailed(f"the Batsim at {self._replier.endpoint} disconnected before the simulation was over")
         if waited_s * 1e9 > self._timeout:
             raise RunFailed(
                 f"no message from Batsim at {self._replier.endpoint} for {human_duration(self._timeout)} (real time)\n"
@@ -65,35 +65,40 @@ class EngineConnection:
             )
 
     def reply(self, text: str) -> None:
-        """Answer what was received last."""
+        """Reply to the last message."""
         self._awaits_reply = False
         self._replier.reply(text)
 
     def log_tail(self) -> str:
-        """Return the last lines of Batsim's log, as the end of a message; nothing for one that is not ours."""
+        """Return the last lines of the log to append to a message; empty if we did not start Batsim."""
         return "" if self._process is None else self._process.log_tail()
 
     def close(self) -> None:
-        """Let go of the wire, and end Batsim if it does not end itself."""
+        """Close the connection, and terminate Batsim if it does not exit."""
         self._replier.close()
         if self._process is not None:
-            self._process.close(knows_of_end=not self._awaits_reply)
+            self._process.close(is_notified=not self._awaits_reply)
 
 
 def require_batsim(platform: str) -> None:
-    """Refuse what no Batsim can be started for, before anything is written."""
-    remedy = "see docs/how-to/coming-from-batsim.md for how to build it, or name where one looks for its scheduler: "
-    remedy += "--engine batsim:tcp://127.0.0.1:28000"
+    """Check that a Batsim can be started, before anything is written. Raise InputError."""
     if shutil.which(PROGRAM) is None:
-        raise InputError("engine", problem=f"there is no `{PROGRAM}` on the PATH", remedy=remedy)
+        raise InputError(
+            "--engine batsim",
+            problem=f"there is no `{PROGRAM}` on the PATH",
+            remedy="build it (docs/how-to/coming-from-batsim.md), or start a Batsim elsewhere and write its endpoint: "
+            "--engine batsim:tcp://127.0.0.1:28000",
+        )
     if not platform.endswith(".xml"):
         raise InputError(
-            "engine", problem=f"Batsim does not understand the platform {platform!r}", remedy="use a SimGrid .xml file"
+            "--engine batsim",
+            problem=f"Batsim cannot read the platform {platform!r}",
+            remedy="use a SimGrid platform file (.xml)",
         )
 
 
 def _master_arguments(platform: Path) -> list[str]:
-    """Return how Batsim is told which host is the master, where that is another than it takes by itself."""
+    """Return the option for the master host, if it is not Batsim's default."""
     hosts = read_network(platform).hosts
     if any(host.role == "master" for host in hosts.values()):
         return []
@@ -102,10 +107,10 @@ def _master_arguments(platform: Path) -> list[str]:
 
 
 def _workload_file(workload: Workload, folder: Path) -> Path:
-    """Return a file of Batsim's format that has the workload: its own, or one that is written."""
+    """Return a file with the workload in Batsim's format: its own, or one that is written to `folder`."""
     path = Path(workload.source)
     if path.suffix == ".json" and path.is_file():
         return path
-    written = folder / f"{workload.name}.json"
-    written.write_text("".join(batsim_text(workload)), encoding="utf-8")
-    return written
+    path = folder / f"{workload.name}.json"
+    path.write_text("".join(batsim_text(workload)), encoding="utf-8")
+    return path

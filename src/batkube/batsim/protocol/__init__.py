@@ -1,1 +1,1 @@
-"""Batsim's protocol: events, their JSON, ZeroMQ sockets, and the process at the other end."""
+"""Batsim's protocol (shared by all roles): messages, their JSON, ZeroMQ sockets, and the process of the peer."""

@@ -1,6 +1,8 @@
-"""Decodes messages of Batsim's protocol. Invalid ones raise `MalformedMessage`, in Batsim's words where they are known.
+"""Decodes messages of Batsim's protocol; invalid ones raise MalformedMessage, with Batsim's text where possible.
 
-Both ends of the protocol use it, so it knows all events, whichever end sends them.
+Both ends of the protocol use it, so it decodes all events.
+
+Imitated: Batsim 4.2.1, JsonProtocolReader in src/protocol.cpp.
 """
 
 from __future__ import annotations
@@ -41,11 +43,11 @@ from batkube.batsim.protocol.messages import (
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, seconds
 from batkube.kernel.intervals import parse_intervals
 
-#: Decimals are kept as written: through a float, a date far from the start would lose nanoseconds.
+#: Decimals are exact: as a float, a date far from the start would lose nanoseconds.
 _DECODER = msgspec.json.Decoder(float_hook=Decimal)
-#: Sets of ids are integers of as many bits: a text cannot ask for more of them than any platform has.
+#: Sets of ids are integers with as many bits, so the limit bounds the memory that a text can request.
 _LARGEST_ID_DIGITS = 7
-#: The last date for which a call can be asked: days before a run must end, so that what follows has its time.
+#: The latest date of a call: some days before the latest date of a run, so that the simulation can continue after it.
 _LAST_CALL_S = 9_223_000_000
 
 
@@ -54,7 +56,7 @@ class MalformedMessage(ValueError):
 
 
 def decode(raw: bytes | str) -> Message:
-    """Return what a message says. Raises Nonsense."""
+    """Return a message. Raise MalformedMessage."""
     try:
         document = _DECODER.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidOperation):
@@ -88,19 +90,19 @@ def _event(number: int, raw: Json) -> Event:
     return reader(_EventData(number, kind, data), at)
 
 
-def _instant(members: Mapping[str, Json], key: str, whose: str) -> Instant:
+def _instant(members: Mapping[str, Json], key: str, owner: str) -> Instant:
     value = members.get(key)
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        missing = f"no '{key}' key" if key not in members else f"'{key}' value should be a number."
-        raise MalformedMessage(f"Invalid JSON message: {missing} ({whose})")
+        problem = f"no '{key}' key" if key not in members else f"'{key}' value should be a number."
+        raise MalformedMessage(f"Invalid JSON message: {problem} ({owner})")
     try:
         return Instant(seconds(value))
     except ValueError as error:
-        raise MalformedMessage(f"Invalid JSON message: '{key}' of {whose}: {error}") from None
+        raise MalformedMessage(f"Invalid JSON message: '{key}' of {owner}: {error}") from None
 
 
 class _EventData:
-    """The data of one event, of which members are asked for by name and kind."""
+    """The data of an event; each method returns a member after checking its type."""
 
     def __init__(self, number: int, kind: str, members: Mapping[str, Json]) -> None:
         self._location = f"event {number} ({kind})"
@@ -110,10 +112,10 @@ class _EventData:
         raise MalformedMessage(f"Invalid JSON message: {self._location}: {problem}")
 
     def check_size(self, *sizes: int) -> None:
-        """Refuse another number of members than Batsim takes."""
+        """Check the number of members, as Batsim does."""
         if len(self.members) not in sizes:
-            wanted = " or ".join(map(str, sizes))
-            self.reject(f"the 'data' value should be of size {wanted} (size={len(self.members)})")
+            expected = " or ".join(map(str, sizes))
+            self.reject(f"the 'data' value should be of size {expected} (size={len(self.members)})")
 
     def string(self, key: str) -> str:
         value = self.members.get(key)
@@ -143,9 +145,9 @@ class _EventData:
         return _instant(self.members, key, self._location)
 
     def timestamp_or_last(self, key: str) -> Instant:
-        """Return a date, and for one that no run reaches the last that it could.
+        """Return a date, or the latest possible one for a date that no run reaches.
 
-        Whoever means "never" asks so: batsched's `energy_bf` for 1e19 s.
+        Some schedulers request such calls to express "never": batsched's `energy_bf` requests 1e19 s.
         """
         value = self.members.get(key)
         if isinstance(value, int | Decimal) and value > _LAST_CALL_S:
@@ -153,11 +155,11 @@ class _EventData:
         return self.timestamp(key)
 
     def machines(self, key: str) -> int:
-        """Return a set of machines that is not empty."""
+        """Return a non-empty set of machines."""
         text = self.string(key)
         try:
             if any(len(part) > _LARGEST_ID_DIGITS for part in text.replace("-", " ").split()):
-                raise ValueError(f"{text[:40]!r} has ids that no platform has")
+                raise ValueError(f"{text[:40]!r} contains an id of more than {_LARGEST_ID_DIGITS} digits")
             machines = parse_intervals(text)
         except ValueError as error:
             self.reject(str(error))
@@ -209,23 +211,23 @@ def _read_execution(data: _EventData, at: Instant) -> Event:
 
 
 def _mapping(data: _EventData, count: int) -> Sequence[int]:
-    """Return the machine within the allocation of each executor; keys and values are numbers, or texts of such."""
-    places: dict[int, int] = {}
-    for executor, place in data.object("mapping").items():
-        if not executor.isdecimal() or not isinstance(place, str | int) or not str(place).isdecimal():
+    """Return the position in the allocation of each executor; Batsim accepts numbers as texts, too."""
+    positions: dict[int, int] = {}
+    for executor, position in data.object("mapping").items():
+        if not executor.isdecimal() or not isinstance(position, str | int) or not str(position).isdecimal():
             data.reject("Invalid 'mapping' object: all keys and values must be integers")
-        places[int(executor)] = int(place)
-    if not places:
+        positions[int(executor)] = int(position)
+    if not positions:
         data.reject("the 'mapping' value must be a non-empty object")
-    for number in range(len(places)):
-        if number not in places:
+    for number in range(len(positions)):
+        if number not in positions:
             data.reject(f"Invalid 'mapping' object: no resource associated to executor {number}.")
-        if places[number] >= count:
+        if positions[number] >= count:
             data.reject(
-                f"Invalid 'mapping' object: executor {number} should use the {places[number]}-th resource within "
+                f"Invalid 'mapping' object: executor {number} should use the {positions[number]}-th resource within "
                 f"the allocation, but there are only {count} allocated resources."
             )
-    return [places[number] for number in range(len(places))]
+    return [positions[number] for number in range(len(positions))]
 
 
 def _storage(data: _EventData) -> Mapping[str, int]:
@@ -267,9 +269,8 @@ def _read_submission(data: _EventData, at: Instant) -> Event:
 
 
 def _read_kills(data: _EventData, at: Instant) -> Event:
-    progress = data.object("job_progress")
-    known = {job_id: tree for job_id, tree in progress.items() if isinstance(tree, dict)}
-    return JobKilled(at=at, job_ids=data.strings("job_ids"), progress=known)
+    progress = {job_id: tree for job_id, tree in data.object("job_progress").items() if isinstance(tree, dict)}
+    return JobKilled(at=at, job_ids=data.strings("job_ids"), progress=progress)
 
 
 def _read_completion(data: _EventData, at: Instant) -> Event:
@@ -318,7 +319,7 @@ _READERS: Mapping[str, Callable[[_EventData, Instant], Event]] = {
     Answer.TYPE: _read_answer,
 }
 
-#: What a scheduler may say.
+#: The types of events that a scheduler may send.
 SCHEDULER_EVENT_TYPES = frozenset(
     _event_types(
         ExecuteJob,

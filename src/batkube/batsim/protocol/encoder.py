@@ -1,7 +1,8 @@
-"""How Batsim writes messages, to the character.
+"""Encodes messages byte for byte as Batsim does.
 
-Numbers that are not whole have six decimals (`%f`), whatever their size; dates are such numbers. Members come in
-Batsim's order.
+Dates and other floats have six decimals, and members have Batsim's order.
+
+Imitated: Batsim 4.2.1, JsonProtocolWriter in src/protocol.cpp.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from batkube.kernel.intervals import format_intervals
 
 
 def encode(message: Message) -> str:
-    """Return the message as Batsim writes it."""
+    """Return the JSON of a message."""
     events = ",".join(_encode_event(event) for event in message.events)
     return f'{{"now":{_timestamp(message.now)},"events":[{events}]}}'
 
@@ -57,7 +58,7 @@ def _timestamp(instant: Instant) -> str:
 
 
 def json_text(value: Json) -> str:
-    """Return JSON as RapidJSON writes it for Batsim: no spaces, six decimals."""
+    """Return the JSON text of a value, as RapidJSON writes it for Batsim: no spaces, six decimals."""
     match value:
         case str():
             return encode_basestring(value)
@@ -73,11 +74,11 @@ def json_text(value: Json) -> str:
             return "{" + ",".join(f"{encode_basestring(key)}:{json_text(part)}" for key, part in value.items()) + "}"
         case Sequence():
             return "[" + ",".join(map(json_text, value)) + "]"
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} is not a JSON type")
 
 
 def event_data(event: Event) -> JsonObject:
-    """Return the data of an event, in Batsim's order of members."""
+    """Return the data of an event, with its members in Batsim's order."""
     match event:
         case SimulationBegins():
             return event.description
@@ -122,13 +123,13 @@ def event_data(event: Event) -> JsonObject:
             return {"requests": event.requests}
         case Answer():
             return event.answers
-    raise TypeError(f"{type(event).__name__} is no event of the protocol")
+    raise TypeError(f"{type(event).__name__} is not an event of the protocol")
 
 
 def _execute_job_data(event: ExecuteJob) -> JsonObject:
     data: dict[str, Json] = {"job_id": event.job_id, "alloc": format_intervals(event.machines)}
     if event.mapping is not None:
-        data["mapping"] = {str(executor): str(place) for executor, place in enumerate(event.mapping)}
+        data["mapping"] = {str(executor): str(position) for executor, position in enumerate(event.mapping)}
     if event.storage is not None:
         data["storage_mapping"] = event.storage
     if event.io_job is not None:

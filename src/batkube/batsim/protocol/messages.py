@@ -1,10 +1,10 @@
-"""The words of Batsim's protocol, version 4.1: a message is a date and events, and each event has its own type.
+"""The messages of Batsim's protocol, version 4.1: a message is a date and events, with a class per type of event.
 
-What Batsim says and what a scheduler says are two lists; three kinds of event go both ways. Dates are instants here
-and decimal seconds on the wire; resources are sets of ids here (`kernel.intervals`) and interval sets on the wire. What
-only passes through (descriptions of jobs and profiles, messages of jobs) stays the JSON that it is.
+Some events are sent by Batsim, some by a scheduler, and three by both. Dates are instants here and decimal seconds in
+JSON; resources are sets of ids here (`kernel/intervals.py`) and interval sets in JSON. Values that are only forwarded
+(descriptions of jobs and profiles, messages of jobs) remain JSON.
 
-Source: Batsim documentation, "Protocol"; where Batsim 4.2.1 does otherwise, it is followed, and said here.
+Source: Batsim's docs/protocol.rst. Where Batsim 4.2.1 differs from it, this module follows Batsim, and says so.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import msgspec
 from batkube.kernel.instants import Instant
 
 Json = object
-"""What JSON can say: None, bool, int, float or Decimal, str, list, dict."""
+"""A JSON value: None, bool, int, float or Decimal, str, list, dict."""
 
 JsonObject = Mapping[str, Json]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that one side tells the other."""
+    """An event of a message."""
 
-    #: What the protocol calls it.
+    #: Its type in the protocol.
     TYPE: ClassVar[str]
-    #: When it happened, or is to be done.
+    #: Its timestamp: when it happened, or when Batsim handles it.
     at: Instant
 
 
@@ -35,20 +35,20 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SimulationBegins(Event, frozen=True, kw_only=True):
-    """The first event: what there is. `description` is its data whole, which Batsim only ever passes on."""
+    """The simulation begins; `description` is the data of the event."""
 
     TYPE = "SIMULATION_BEGINS"
     description: JsonObject
 
 
 class SimulationEnds(Event, frozen=True, kw_only=True):
-    """The last event."""
+    """The simulation ends."""
 
     TYPE = "SIMULATION_ENDS"
 
 
 class JobSubmitted(Event, frozen=True, kw_only=True):
-    """A job arrived, or a registration is acknowledged; `profile` is there if profiles are forwarded."""
+    """A job was submitted, or its registration is acknowledged; `profile` is set if profiles are forwarded."""
 
     TYPE = "JOB_SUBMITTED"
     job_id: str
@@ -57,7 +57,7 @@ class JobSubmitted(Event, frozen=True, kw_only=True):
 
 
 class JobCompleted(Event, frozen=True, kw_only=True):
-    """A job ended, in whatever way; one that was killed too."""
+    """A job has ended in any way, including a kill."""
 
     TYPE = "JOB_COMPLETED"
     job_id: str
@@ -67,7 +67,7 @@ class JobCompleted(Event, frozen=True, kw_only=True):
 
 
 class JobKilled(Event, frozen=True, kw_only=True):
-    """The kills of one request are done; `progress` says how far each job was that had not ended by itself."""
+    """A KILL_JOB request is complete; `progress` has the progress of each job that was still running."""
 
     TYPE = "JOB_KILLED"
     job_ids: Sequence[str]
@@ -75,7 +75,7 @@ class JobKilled(Event, frozen=True, kw_only=True):
 
 
 class FromJobMessage(Event, frozen=True, kw_only=True):
-    """A job speaks to the scheduler."""
+    """A message from a job to the scheduler."""
 
     TYPE = "FROM_JOB_MSG"
     job_id: str
@@ -83,7 +83,7 @@ class FromJobMessage(Event, frozen=True, kw_only=True):
 
 
 class ResourceStateChanged(Event, frozen=True, kw_only=True):
-    """All machines of one request are in the state that was asked for."""
+    """All machines of a SET_RESOURCE_STATE request are in the requested state."""
 
     TYPE = "RESOURCE_STATE_CHANGED"
     machines: int
@@ -91,7 +91,7 @@ class ResourceStateChanged(Event, frozen=True, kw_only=True):
 
 
 class RequestedCall(Event, frozen=True, kw_only=True):
-    """The call that was asked for by CALL_ME_LATER."""
+    """The call that CALL_ME_LATER has requested."""
 
     TYPE = "REQUESTED_CALL"
 
@@ -100,10 +100,11 @@ class RequestedCall(Event, frozen=True, kw_only=True):
 
 
 class ExecuteJob(Event, frozen=True, kw_only=True):
-    """Run a job on machines.
+    """Execute a job on machines.
 
-    `mapping` gives for each executor which machine of the allocation it uses; `storage` which host a label means;
-    `io_job` is a profile that runs together with the job's own, on machines of its own.
+    `mapping` is the position in the allocation of each executor, `storage` the machine of each storage label
+    (`storage_mapping` in JSON), and `io_job` a profile that runs beside that of the job, with an allocation of its own
+    (`additional_io_job`).
     """
 
     TYPE = "EXECUTE_JOB"
@@ -115,14 +116,14 @@ class ExecuteJob(Event, frozen=True, kw_only=True):
 
 
 class RejectJob(Event, frozen=True, kw_only=True):
-    """Never run a job."""
+    """Reject a job: it is never executed."""
 
     TYPE = "REJECT_JOB"
     job_id: str
 
 
 class KillJob(Event, frozen=True, kw_only=True):
-    """Stop jobs that run."""
+    """Kill running jobs."""
 
     TYPE = "KILL_JOB"
     job_ids: Sequence[str]
@@ -136,7 +137,7 @@ class CallMeLater(Event, frozen=True, kw_only=True):
 
 
 class RegisterJob(Event, frozen=True, kw_only=True):
-    """A job of the scheduler's own; `subtime` is required, whatever the documentation's example says."""
+    """Register a job of the scheduler; `subtime` is required, although it is missing in the documentation's example."""
 
     TYPE = "REGISTER_JOB"
     job_id: str
@@ -144,7 +145,7 @@ class RegisterJob(Event, frozen=True, kw_only=True):
 
 
 class RegisterProfile(Event, frozen=True, kw_only=True):
-    """A profile of the scheduler's own."""
+    """Register a profile of the scheduler."""
 
     TYPE = "REGISTER_PROFILE"
     workload: str
@@ -153,7 +154,7 @@ class RegisterProfile(Event, frozen=True, kw_only=True):
 
 
 class SetResourceState(Event, frozen=True, kw_only=True):
-    """Bring machines into a pstate: another speed, or to sleep and back."""
+    """Switch machines to a power state: another speed, or to sleep and back."""
 
     TYPE = "SET_RESOURCE_STATE"
     machines: int
@@ -161,7 +162,7 @@ class SetResourceState(Event, frozen=True, kw_only=True):
 
 
 class SetJobMetadata(Event, frozen=True, kw_only=True):
-    """A text for the job's row of the outputs."""
+    """Set the text in the `metadata` column of a job."""
 
     TYPE = "SET_JOB_METADATA"
     job_id: str
@@ -169,7 +170,7 @@ class SetJobMetadata(Event, frozen=True, kw_only=True):
 
 
 class ChangeJobState(Event, frozen=True, kw_only=True):
-    """Say what state a job is in, without having it run."""
+    """Change the state of a job without executing it."""
 
     TYPE = "CHANGE_JOB_STATE"
     job_id: str
@@ -177,18 +178,18 @@ class ChangeJobState(Event, frozen=True, kw_only=True):
 
 
 class ToJobMessage(Event, frozen=True, kw_only=True):
-    """The scheduler speaks to a job."""
+    """A message from the scheduler to a job."""
 
     TYPE = "TO_JOB_MSG"
     job_id: str
     message: str
 
 
-# Both ways
+# From both
 
 
 class Notify(Event, frozen=True, kw_only=True):
-    """Something to know of; `more` are further members, of external events for example."""
+    """A notification; `more` are the other members of its data, such as those of an external event."""
 
     TYPE = "NOTIFY"
     kind: str
@@ -196,24 +197,24 @@ class Notify(Event, frozen=True, kw_only=True):
 
 
 class Query(Event, frozen=True, kw_only=True):
-    """Questions by name: `consumed_energy` to Batsim, `estimate_waiting_time` to the scheduler."""
+    """Requests for information, by name: `consumed_energy` from Batsim, `estimate_waiting_time` from a scheduler."""
 
     TYPE = "QUERY"
     requests: JsonObject
 
 
 class Answer(Event, frozen=True, kw_only=True):
-    """Answers by the name of their question."""
+    """Answers to a QUERY, by the names of the requests."""
 
     TYPE = "ANSWER"
     answers: JsonObject
 
 
 class Message(msgspec.Struct, frozen=True):
-    """What goes over the wire at once.
+    """A message.
 
-    From Batsim `now` is when decisions can take effect at the earliest; from a scheduler, when it has done deciding,
-    and before which it is not called again.
+    From Batsim, `now` is the earliest date of decisions. From a scheduler, it is when the decisions are complete:
+    Batsim sends no message before.
     """
 
     now: Instant

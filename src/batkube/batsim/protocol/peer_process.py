@@ -1,4 +1,4 @@
-"""The process at the other end of the wire, where we start it: a scheduler, or a Batsim."""
+"""The process of the peer, if we start it: a scheduler, or a Batsim."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pathlib import Path
 from batkube.timing.processes.parent_death import kill_with_parent
 from batkube.timing.processes.program_log import last_lines
 
-#: How long a partner that was told of the end may take to end itself.
+#: How long a peer may take to exit after it was notified of the end.
 _SHUTDOWN_TIMEOUT_S = 5.0
 
 
 class PeerProcess:
-    """A program of the user's, in the user's surroundings; it ends with us at the latest."""
+    """A program of the user, with the user's environment; it is killed when Batkube ends."""
 
     def __init__(self, command: Sequence[str], log: Path, *variables: str) -> None:
-        """What it prints goes to `log`; `variables` (NAME=VALUE) are added to its environment."""
+        """Start the program with its output in `log`; `variables` (NAME=VALUE) are added to its environment."""
         self._name = Path(command[0]).name
         self._log = log
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -35,23 +35,23 @@ class PeerProcess:
             )
 
     def exit_message(self) -> str | None:
-        """Return what there is to say of one that has ended; None while it lives."""
+        """Return a message with the exit code and the last lines of the log; None while the process runs."""
         if self._process.poll() is None:
             return None
         code = self._process.returncode
-        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return f"{self._name} {how} before the simulation was over{self.log_tail()}"
+        cause = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return f"{self._name} {cause} before the simulation was over{self.log_tail()}"
 
     def log_tail(self) -> str:
-        """Return the last lines of its log, as the end of a message."""
+        """Return the last lines of the log, to append to a message."""
         lines = last_lines(self._log.read_text(encoding="utf-8", errors="replace"))
         end = "\n".join(f"    {line}" for line in lines) or "    (it logged nothing)"
         return f"; its last lines, of {self._log.parent.name}/{self._log.name}:\n{end}"
 
-    def close(self, *, knows_of_end: bool) -> None:
-        """End it, unless it ends itself within a while because it knows that all is over."""
+    def close(self, *, is_notified: bool) -> None:
+        """Kill the process; if it was notified of the end, give it time to exit first."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_SHUTDOWN_TIMEOUT_S if knows_of_end else 0)
+            self._process.wait(_SHUTDOWN_TIMEOUT_S if is_notified else 0)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

@@ -1,4 +1,4 @@
-"""The one module that does ZeroMQ: both ends of the protocol's request and reply."""
+"""The ZeroMQ sockets of both ends of the protocol; no other module uses ZeroMQ."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from batkube.kernel.errors import InputError, RunFailed
 from batkube.kernel.instants import human_duration
 from batkube.kernel.stopwatch import Stopwatch
 
-#: How often somebody who waits looks whether the other side still lives.
+#: The interval at which a waiting socket checks whether the peer is alive.
 _POLL_INTERVAL_MS = 100
-#: How long somebody has to be gone to have left: a process that we started ends meanwhile, and has more to say.
+#: How long the peer must be disconnected to count as gone: the exit of a process of ours, which explains more, is
+#: noticed in this time.
 _DISCONNECT_GRACE_S = 0.5
-#: How long a last message may take to be sent after its socket is closed.
+#: How long a closed socket may take to send its last message.
 _LINGER_MS = 1000
 
 
 class _ConnectionMonitor:
-    """Whether somebody is at the other side of a socket, as far as its connections tell."""
+    """Monitors whether the peer of a socket is connected."""
 
     _FAILED_HANDSHAKES = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
 
@@ -34,7 +35,7 @@ class _ConnectionMonitor:
         self._disconnected_for = Stopwatch()
 
     def poll(self) -> None:
-        """Take note of who has come and gone."""
+        """Process the pending connection events."""
         while self._monitor.poll(0):
             event = recv_monitor_message(self._monitor)["event"]
             if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
@@ -48,45 +49,45 @@ class _ConnectionMonitor:
 
     @property
     def has_connected(self) -> bool:
-        """Whether anybody was there at all."""
+        """Whether a peer has ever connected."""
         return self._has_connected
 
     @property
     def has_disconnected(self) -> bool:
-        """Whether somebody was there, and nobody has been for a moment."""
+        """Whether a peer has connected, and none has been connected for a while."""
         return self._has_connected and not self._count and self._disconnected_for.real_s > _DISCONNECT_GRACE_S
 
     @property
     def is_foreign_protocol(self) -> bool:
-        """Whether who is there does not speak ZeroMQ."""
+        """Whether only programs that do not use ZeroMQ have connected."""
         return self._is_foreign_protocol and not self._has_connected
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop monitoring."""
         self._socket.disable_monitor()
         self._monitor.close(0)
 
 
 class Requester:
-    """Batsim's end: sends a message and waits for its reply."""
+    """Batsim's end of the protocol: sends a message and waits for the reply."""
 
     def __init__(
-        self, endpoint: str, patience_ns: int | None = None, is_alive: Callable[[], str | None] = lambda: None
+        self, endpoint: str, timeout_ns: int | None = None, exit_message: Callable[[], str | None] = lambda: None
     ) -> None:
-        """`is_alive` returns None while the other side lives, and else what there is to say of its end.
+        """`exit_message` returns None while the peer runs, and then why it has ended.
 
-        Without `patience_ns` a reply may take for ever, as with Batsim.
+        Without `timeout_ns`, replies may take any time, as in Batsim.
         """
         self._endpoint = endpoint
-        self._timeout_ns = patience_ns
-        self._exit_message = is_alive
+        self._timeout_ns = timeout_ns
+        self._exit_message = exit_message
         self._context = zmq.Context()
         self._socket = _with_timeouts(self._context.socket(zmq.REQ))
         self._socket.setsockopt(zmq.LINGER, 0)
         self._monitor = _ConnectionMonitor(self._socket)
-        #: Real seconds that were spent waiting for replies.
+        #: The real time spent waiting for replies, in seconds.
         self.waited_s = 0.0
-        #: Whether the last message has its reply.
+        #: Whether the last message has a reply.
         self.has_reply = True
         try:
             self._socket.connect(endpoint)
@@ -94,7 +95,7 @@ class Requester:
             raise _bad_endpoint(endpoint, error) from None
 
     def request(self, text: str) -> bytes:
-        """Send a message, and return the reply to it. Raises RunFailed when none comes."""
+        """Send a message and return the reply. Raise RunFailed if there is none."""
         stopwatch = Stopwatch()
         self.has_reply = False
         message = text.encode()
@@ -114,33 +115,33 @@ class Requester:
         return True
 
     def _check(self, stopwatch: Stopwatch) -> None:
-        """Give up where no answer can come any more, or none came for too long. Raises RunFailed."""
-        last_words = self._exit_message()
-        if last_words is not None:
-            raise RunFailed(last_words)
+        """Raise RunFailed if the peer has ended or disconnected, or if the timeout is over."""
+        exit_message = self._exit_message()
+        if exit_message is not None:
+            raise RunFailed(exit_message)
         self._monitor.poll()
         if self._monitor.has_disconnected and not self._socket.poll(0):
-            raise RunFailed(f"the scheduler at {self._endpoint} has gone, and left a message without an answer")
+            raise RunFailed(f"the scheduler at {self._endpoint} disconnected without a reply to the last message")
         if self._monitor.is_foreign_protocol:
             raise RunFailed(
-                f"who listens at {self._endpoint} does not speak ZeroMQ, and so is no scheduler of Batsim's"
+                f"the program at {self._endpoint} does not use ZeroMQ, so it is not a scheduler of Batsim's protocol"
             )
         waited_ns = round(stopwatch.real_s * 1e9)
         if self._timeout_ns is not None and waited_ns > self._timeout_ns:
-            who = f"the scheduler at {self._endpoint} has not answered"
+            problem = f"no reply from the scheduler at {self._endpoint}"
             if not self._monitor.has_connected:
-                who = f"no scheduler has listened at {self._endpoint}"
-            raise RunFailed(f"{who} for {human_duration(self._timeout_ns)} (real time)")
+                problem = f"no scheduler listens at {self._endpoint}: no connection"
+            raise RunFailed(f"{problem} for {human_duration(self._timeout_ns)} (real time)")
 
     def close(self) -> None:
-        """Let go of the socket."""
+        """Close the socket."""
         self._monitor.close()
         self._socket.close()
         self._context.term()
 
 
 class Replier:
-    """The scheduler's end: waits for messages, and replies to each."""
+    """The scheduler's end of the protocol: waits for messages, and replies to each."""
 
     def __init__(self, endpoint: str) -> None:
         self._context = zmq.Context()
@@ -151,11 +152,11 @@ class Replier:
             self._socket.bind(endpoint)
         except zmq.ZMQError as error:
             raise _bad_endpoint(endpoint, error) from None
-        #: Where it listens: the port is known even where the endpoint left it open.
+        #: The endpoint with its port, even if the port was chosen by the system.
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
     def receive(self, check: Callable[[float], None]) -> bytes:
-        """Return the next message; `check` is called now and then with the real seconds waited, and may raise."""
+        """Return the next message; call `check` regularly with the real seconds waited, which may raise."""
         stopwatch = Stopwatch()
         while (message := _try_receive(self._socket)) is None:
             check(stopwatch.real_s)
@@ -163,30 +164,30 @@ class Replier:
 
     @property
     def has_disconnected(self) -> bool:
-        """Whether a Batsim was there and has gone, and nothing that it said is left to be heard."""
+        """Whether a Batsim has disconnected, and all its messages have been received."""
         self._monitor.poll()
         return self._monitor.has_disconnected and not self._socket.poll(0)
 
     def reply(self, text: str) -> None:
-        """Answer the message that was received last."""
+        """Reply to the last message."""
         self._socket.send(text.encode())
 
     def close(self) -> None:
-        """Let go of the socket once the last reply is sent."""
+        """Close the socket after sending the last reply."""
         self._monitor.close()
         self._socket.close()
         self._context.term()
 
 
 def _with_timeouts(socket: zmq.Socket[bytes]) -> zmq.Socket[bytes]:
-    """Return a socket that waits for a moment, and not for ever: to wait so costs half of asking whether to."""
+    """Set timeouts, and return the socket. Waiting with a timeout takes half the time of polling and receiving."""
     socket.setsockopt(zmq.SNDTIMEO, _POLL_INTERVAL_MS)
     socket.setsockopt(zmq.RCVTIMEO, _POLL_INTERVAL_MS)
     return socket
 
 
 def _try_receive(socket: zmq.Socket[bytes]) -> bytes | None:
-    """Return the next message, one of several parts as if it were whole; None if none comes within a moment."""
+    """Return the next message, with its parts joined; None if there is none within the timeout."""
     try:
         message = socket.recv()
     except zmq.Again:
@@ -195,7 +196,7 @@ def _try_receive(socket: zmq.Socket[bytes]) -> bytes | None:
 
 
 def free_endpoint() -> str:
-    """Return an endpoint on the loopback that nobody uses; the scheduler is the one to listen there."""
+    """Return an unused endpoint on the loopback interface, for a scheduler to listen on."""
     replier = Replier("tcp://127.0.0.1:*")
     replier.close()
     return replier.endpoint
@@ -203,5 +204,5 @@ def free_endpoint() -> str:
 
 def _bad_endpoint(endpoint: str, error: zmq.ZMQError) -> InputError:
     return InputError(
-        endpoint, problem=f"is no endpoint to use: {error.strerror}", remedy="write tcp://127.0.0.1:28000"
+        endpoint, problem=f"cannot be used as an endpoint: {error.strerror}", remedy="write tcp://127.0.0.1:28000"
     )

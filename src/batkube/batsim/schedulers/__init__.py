@@ -1,1 +1,1 @@
-"""Schedulers that speak Batsim's protocol and decide for a simulated cluster."""
+"""Schedulers that use Batsim's protocol, on a simulated cluster (`batkube run --scheduler batsim:…`)."""

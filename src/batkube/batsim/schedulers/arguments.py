@@ -1,4 +1,4 @@
-"""`--scheduler batsim:…` with its `--scheduler-arg`s: what of Batsim's options a run takes."""
+"""`--scheduler batsim:…` with its `--scheduler-arg`s: the options of Batsim that a run supports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from batkube.batsim.schedulers.connection import is_endpoint, scheduler_command
 from batkube.batsim.state.options import Options
 from batkube.kernel.errors import InputError
 
-#: Arguments that are on or off, by the option of `batkube batsim` that they are.
+#: The boolean arguments, named after the options of `batkube batsim`, and their field in `Options`.
 _SWITCHES = {
     "enable-compute-sharing": "allows_compute_sharing",
     "forward-profiles-on-submission": "forwards_profiles",
@@ -22,7 +22,7 @@ _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, 
 
 
 def batsim_scheduler(spec: str, arguments: Mapping[str, str]) -> BatsimScheduler:
-    """Return the policy that asks the scheduler `spec`. Raises InputError."""
+    """Return the policy that represents the scheduler `spec`. Raise InputError."""
     if not is_endpoint(spec):
         scheduler_command(spec, "")
     switches: dict[str, bool] = {}
@@ -30,10 +30,16 @@ def batsim_scheduler(spec: str, arguments: Mapping[str, str]) -> BatsimScheduler
         if name == _CONFIGURATION:
             continue
         if name not in _SWITCHES:
-            known = ", ".join([*_SWITCHES, _CONFIGURATION])
-            raise InputError(f"--scheduler-arg {name}", problem="is none that a run takes", remedy=f"one of {known}")
+            names = ", ".join([*_SWITCHES, _CONFIGURATION])
+            raise InputError(
+                f"--scheduler-arg {name}",
+                problem="unknown argument of a batsim: scheduler",
+                remedy=f"use one of {names}",
+            )
         if value.lower() not in _BOOLEANS:
-            raise InputError(f"--scheduler-arg {name}", problem=f"{value!r} is neither true nor false")
+            raise InputError(
+                f"--scheduler-arg {name}", problem=f"{value!r} is not a boolean", remedy="write true or false"
+            )
         switches[_SWITCHES[name]] = _BOOLEANS[value.lower()]
     options = Options(**switches, scheduler_configuration=arguments.get(_CONFIGURATION, ""))
     return BatsimScheduler(spec, options)

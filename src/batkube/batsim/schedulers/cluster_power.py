@@ -1,7 +1,7 @@
-"""Machines of a cluster that a scheduler of Batsim's protocol switches off and on.
+"""Power control of a simulated cluster for a scheduler of Batsim's protocol.
 
-The scheduler is answered as by a Batsim (`power`); what it wants becomes a policy's decision, and the cluster's nodes
-are closed, sleep, wake and are opened again as those of any policy (`execution.power_switches`), in the same time.
+The scheduler receives the same answers as from a Batsim (`server/power.py`). Its requests become decisions of a policy,
+which the cluster carries out as for any policy (`execution/energy/power_switches.py`), in the same time.
 """
 
 from __future__ import annotations
@@ -14,63 +14,65 @@ from batkube.batsim.simgrid.actors import ActorCode, ActorKernel
 from batkube.batsim.simgrid.mailboxes import Mailbox
 from batkube.batsim.state.errors import BatsimAbort
 from batkube.batsim.state.machines import LiveMachine, Machines
-from batkube.execution.profiles.energy_log import EnergyLog
+from batkube.execution.energy.log import EnergyLog
 from batkube.kernel.instants import Instant
 from batkube.policies.interface import SwitchOff, SwitchOn
 
 
 class NoPower:
-    """A run that counts no energy: it has none to tell, and machines that are always on."""
+    """The power control of a run without energy accounting: it rejects all requests."""
 
-    #: The machines that take no jobs because the scheduler switched them off.
-    away = 0
+    #: The machines that run no jobs because the scheduler has switched them off.
+    switched_off = 0
 
     def consumed_joules(self, now: Instant) -> float:
-        """Refuse to tell."""
-        raise BatsimAbort("QUERY: the scheduler asks for consumed_energy, and the run counts none: add --energy")
+        """Reject the request."""
+        raise BatsimAbort(
+            "QUERY: the scheduler requests consumed_energy, and the run has no energy accounting: add --energy"
+        )
 
     def read_meters(self) -> ActorCode:
-        """There are none."""
+        """Do nothing: there are no meters."""
         yield from ()
 
     def set_state(self, machines: int, state: int) -> ActorCode:
-        """Refuse to switch machines."""
+        """Reject the request."""
         raise BatsimAbort(
-            "SET_RESOURCE_STATE: the scheduler switches machines, and the run counts no energy: add --energy"
+            "SET_RESOURCE_STATE: the scheduler switches machines, and the run has no energy accounting: add --energy"
         )
 
-    def on_machines_back(self, present: int) -> None:
-        """No machine was away."""
+    def on_machines_changed(self, present: int) -> None:
+        """Do nothing: no machine is switched off."""
 
     def decisions(self) -> Iterator[SwitchOff | SwitchOn]:
-        """There are none."""
+        """Yield nothing."""
         yield from ()
 
 
 class ClusterPower(MachinePower):
-    """What machines draw, and how the cluster is asked to switch them."""
+    """Measures the energy of the machines of a cluster, and requests switches from it."""
 
     def __init__(
-        self, scene: ActorKernel, mailbox: Mailbox, server: BatsimServer, machines: Machines, book: EnergyLog
+        self, kernel: ActorKernel, mailbox: Mailbox, server: BatsimServer, machines: Machines, energy_log: EnergyLog
     ) -> None:
-        super().__init__(scene, mailbox, server, machines, book)
-        #: The machines that take no jobs because the scheduler switched them off, and those of them that are awake
-        #: again, which the cluster may not have told yet.
-        self.away = self._awake = 0
-        #: The power states as the scheduler knows them: its wishes of this instant are not carried out yet.
+        super().__init__(kernel, mailbox, server, machines, energy_log)
+        #: The machines that run no jobs because the scheduler has switched them off, and those of them that are awake
+        #: again but that the cluster may not have uncordoned yet.
+        self.switched_off = self._awake = 0
+        #: The power states that the scheduler assumes; its requests of this instant are not carried out yet.
         self._pstates: dict[str, int] = {}
-        #: The states that machines worked in before they slept, which they come back to.
+        #: The speeds of machines before they slept, to which they return.
         self._work_pstates: dict[str, int] = {}
         self._to_sleep: list[int] = []
         self._to_wake: list[int] = []
 
-    def on_machines_back(self, present: int) -> None:
-        """Machines that are awake, and take jobs again, are away no more."""
-        self.away &= ~(self._awake & present)
+    def on_machines_changed(self, present: int) -> None:
+        """Handle a change of the machines that take jobs: those that are awake and take jobs are on again."""
+        self.switched_off &= ~(self._awake & present)
         self._awake &= ~present
 
     def decisions(self) -> Iterator[SwitchOff | SwitchOn]:
-        """Yield what the cluster is to do."""
+        """Yield the switches that were requested since the last call."""
         to_sleep, self._to_sleep = self._to_sleep, []
         to_wake, self._to_wake = self._to_wake, []
         if to_wake:
@@ -78,7 +80,7 @@ class ClusterPower(MachinePower):
         if to_sleep:
             yield SwitchOff(tuple(to_sleep))
 
-    # What differs from a Batsim: its book is kept by whoever switches the cluster's machines.
+    # Differences from a Batsim: the component that switches the nodes of the cluster writes the energy log.
 
     def _pstate(self, machine: LiveMachine) -> int:
         return self._pstates.get(machine.name, super()._pstate(machine))
@@ -96,22 +98,21 @@ class ClusterPower(MachinePower):
         if state != self._pstate(machine):
             raise _unsupported_switch(machine, f"from speed {self._pstate(machine)} to {state}")
 
-    def _start_switch(self, machine: LiveMachine, way: int, goal: int, now: Instant) -> None:
-        sleeps = self._power(machine).sleep_states
-        if goal in sleeps:
-            if goal != next(iter(sleeps)):
-                raise _unsupported_switch(
-                    machine, f"to sleep in power state {goal}, and its first sleep is {next(iter(sleeps))}"
-                )
+    def _start_switch(self, machine: LiveMachine, transition: int, state: int, now: Instant) -> None:
+        sleep_states = self._power(machine).sleep_states
+        if state in sleep_states:
+            first = next(iter(sleep_states))
+            if state != first:
+                raise _unsupported_switch(machine, f"to the sleep state {state}, and its first sleep state is {first}")
             self._work_pstates[machine.name] = self._pstate(machine)
             self._to_sleep.append(machine.id)
-            self.away |= 1 << machine.id
+            self.switched_off |= 1 << machine.id
         else:
             before = self._work_pstates[machine.name]
-            if goal != before:
-                raise _unsupported_switch(machine, f"on to speed {goal}, and it went to sleep from {before}")
+            if state != before:
+                raise _unsupported_switch(machine, f"on to speed {state}, and it had speed {before} before it slept")
             self._to_wake.append(machine.id)
-        self._pstates[machine.name] = way
+        self._pstates[machine.name] = transition
 
     def _finish_switch(self, machine: LiveMachine, state: int, now: Instant) -> None:
         self._pstates[machine.name] = state
@@ -119,8 +120,8 @@ class ClusterPower(MachinePower):
             self._awake |= 1 << machine.id
 
 
-def _unsupported_switch(machine: LiveMachine, what: str) -> BatsimAbort:
+def _unsupported_switch(machine: LiveMachine, change: str) -> BatsimAbort:
     return BatsimAbort(
-        f"SET_RESOURCE_STATE: the scheduler switches machine {machine.id} ('{machine.name}') {what}: on a cluster "
-        "machines go to their first sleep and come back to the speed they had; use `batkube batsim -E`"
+        f"SET_RESOURCE_STATE: the scheduler switches machine {machine.id} ('{machine.name}') {change}: on a cluster "
+        "machines go to their first sleep state and return to their last speed; use `batkube batsim -E`"
     )

@@ -1,1 +1,1 @@
-"""Batsim's server: what it reports to a scheduler, and what it does for one."""
+"""Batsim's server, which `simulator` and `schedulers` share: the messages to a scheduler, and its requests."""

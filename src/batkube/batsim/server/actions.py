@@ -1,8 +1,7 @@
-"""What Batsim does when a scheduler says something: an answer to each kind of event.
+"""The requests of a scheduler: a handler for each type of event.
 
-What can be refused while a reply is read is refused there; everything else happens when the server comes to it.
-
-Imitated: Batsim 4.2.1, src/server.cpp and src/protocol.cpp.
+As in Batsim, some requests are rejected while the reply is parsed (the methods `_on_…`; JsonProtocolReader::handle_… in
+src/protocol.cpp of Batsim 4.2.1), others when the server handles them (server_on_… in src/server.cpp).
 """
 
 from __future__ import annotations
@@ -41,9 +40,9 @@ from batkube.batsim.state.options import Options
 from batkube.kernel.instants import Duration, Instant, format_seconds
 from batkube.workloads.model import Composed, Profile
 
-#: A call is never asked for less than this ahead (Batsim: waiter_process).
+#: The shortest wait for a CALL_ME_LATER (Batsim: waiter_process in src/jobs_execution.cpp).
 _SHORTEST_WAIT = Duration(10_000)
-#: What a scheduler may notify of, and whether it means that no more jobs will be registered.
+#: The types of NOTIFY that a scheduler may send, and whether the registration of jobs is then over.
 _REGISTRATION = {"registration_finished": True, "continue_registration": False}
 _SETTABLE_STATES = (
     JobState.KILLED,
@@ -56,51 +55,51 @@ _SETTABLE_STATES = (
 
 
 class Executor(Protocol):
-    """Who carries jobs out."""
+    """Executes jobs."""
 
     def run(self, live: LiveJob, execution: ExecuteJob) -> ActorCode:
-        """Carry a job out, and have the server told of its end unless it is killed."""
+        """Execute a job, and notify the server of its end unless it is killed."""
 
     def stop(self, live: LiveJob) -> ActorCode:
-        """Stop a job that runs: its state says that it was killed once the server hears of it."""
+        """Kill a running job; its state is KILLED when the server is notified."""
 
 
 class PowerControl(Protocol):
-    """What machines draw, and the states they can be switched to."""
+    """Measures the energy of machines, and switches their power states."""
 
     def consumed_joules(self, now: Instant) -> float:
-        """Return the joules of all machines since the beginning."""
+        """Return the energy of all machines since the start of the simulation."""
 
     def read_meters(self) -> ActorCode:
-        """Have all meters read."""
+        """Read the meters of all machines."""
 
     def set_state(self, machines: int, state: int) -> ActorCode:
-        """Begin to bring machines into a pstate."""
+        """Begin to switch machines to a power state."""
 
 
 class SchedulerActions:
-    """Does what the scheduler says."""
+    """Handles the requests of the scheduler."""
 
     def __init__(
         self,
-        scene: ActorKernel,
+        kernel: ActorKernel,
         mailbox: Mailbox,
         options: Options,
         machines: Machines,
-        workloads: JobRegistry,
+        registry: JobRegistry,
         server: BatsimServer,
         executor: Executor,
         power: PowerControl | None = None,
     ) -> None:
-        self._scene = scene
+        self._kernel = kernel
         self._mailbox = mailbox
         self._options = options
         self._machines = machines
-        self._workloads = workloads
+        self._registry = registry
         self._server = server
         self._executor = executor
         self._power = power
-        #: Told of jobs that the scheduler registers, and of those that it rejects.
+        #: Called with each job that the scheduler registers, and with each that it rejects.
         self.on_registration: Callable[[LiveJob], None] = lambda live: None
         self.on_rejection: Callable[[LiveJob], None] = lambda live: None
         self._handlers: Mapping[type[Event], Callable[..., ServerHandler]] = {
@@ -120,30 +119,31 @@ class SchedulerActions:
         }
 
     def handler_for(self, event: Event) -> ServerHandler:
-        """Return how the server answers an event of the scheduler's; what can be refused at once is."""
+        """Return the server's handler of an event. Raise BatsimAbort for requests that are rejected at once."""
         return self._handlers[type(event)](event)
 
     def _on_execute(self, event: ExecuteJob) -> ServerHandler:
-        live = self._workloads.job(event.job_id)
+        live = self._registry.job(event.job_id)
         if event.io_job is not None:
             live.io_profile = self._io_profile(live, event.io_job)
         return functools.partial(self._execute, live, event)
 
     def _io_profile(self, live: LiveJob, io_job: JsonObject) -> Profile:
-        """Return the profile of an additional_io_job; beside a sequence it has to be one with as many parts."""
+        """Return the profile of an additional_io_job; a sequence needs a sequence of as many parts beside it."""
         name, description = io_job.get("profile_name"), io_job.get("profile")
         if not isinstance(name, str) or not isinstance(description, Mapping | None):
             raise BatsimAbort(
-                "Invalid JSON message: additional_io_job needs a 'profile_name', and a 'profile' that is new"
+                "Invalid JSON message: additional_io_job should contain a string 'profile_name' and, for a new "
+                "profile, an object 'profile'"
             )
-        beside = self._workloads.io_profile(live, name, description)
-        own, others = (len(one.parts) if isinstance(one, Composed) else 0 for one in (live.job.profile, beside))
-        if own != others:
+        profile, io_profile = live.job.profile, self._registry.io_profile(live, name, description)
+        parts, io_parts = (len(one.parts) if isinstance(one, Composed) else 0 for one in (profile, io_profile))
+        if parts != io_parts:
             raise BatsimAbort(
-                f"the job io profile '{name}' has {others} parts and the profile '{live.job.profile.name}' of the job "
-                f"{own}: they must have compatible profile in order to be merged"
+                f"the job io profile '{name}' has {io_parts} parts and the profile '{profile.name}' of the job "
+                f"{parts}: they must have compatible profile in order to be merged"
             )
-        return beside
+        return io_profile
 
     def _execute(self, live: LiveJob, event: ExecuteJob) -> ActorCode:
         if live.state is not JobState.SUBMITTED:
@@ -171,16 +171,16 @@ class SchedulerActions:
         self._server.record(live)
         yield from ()
 
-    def _registered(self, job_id: str, complaint: str) -> LiveJob:
-        if not self._workloads.is_known(job_id):
-            raise BatsimAbort(complaint)
-        return self._workloads.job(job_id)
+    def _registered(self, job_id: str, problem: str) -> LiveJob:
+        if not self._registry.is_registered(job_id):
+            raise BatsimAbort(problem)
+        return self._registry.job(job_id)
 
     def _on_kill(self, event: KillJob) -> ServerHandler:
         return functools.partial(self._kill, event)
 
     def _kill(self, event: KillJob) -> ActorCode:
-        """Have jobs stopped whose kill was not asked for before; those that have ended are told of all the same."""
+        """Kill jobs, except those with an earlier kill request; jobs that have ended meanwhile are reported as well."""
         targets = []
         for job_id in event.job_ids:
             live = self._registered(job_id, f"Trying to kill job '{job_id}' but it does not exist.")
@@ -203,7 +203,7 @@ class SchedulerActions:
                 raise BatsimAbort(f"Bad kill: job {live.id} has not been started")
             if live.state is JobState.RUNNING:
                 if live.progress is not None:
-                    progress[live.id] = live.progress.to_json(self._scene.now)
+                    progress[live.id] = live.progress.to_json(self._kernel.now)
                 yield from self._executor.stop(live)
         yield from self._mailbox.put(functools.partial(self._report_kills, targets, progress))
 
@@ -212,7 +212,7 @@ class SchedulerActions:
             if live.state is JobState.KILLED:
                 self._server.record_end(live)
         self._server.queue_event(
-            JobKilled(at=self._scene.now, job_ids=[live.id for live in targets], progress=progress)
+            JobKilled(at=self._kernel.now, job_ids=[live.id for live in targets], progress=progress)
         )
         self._server.pending["killers"] -= 1
         yield from ()
@@ -221,7 +221,7 @@ class SchedulerActions:
         return functools.partial(self._call_later, event.call_at)
 
     def _call_later(self, at: Instant) -> ActorCode:
-        now = self._scene.now
+        now = self._kernel.now
         if at <= now:
             raise BatsimAbort(
                 f"You asked to be awaken in the past! (you ask: {format_seconds(at)}, it is: {format_seconds(now)})"
@@ -230,32 +230,34 @@ class SchedulerActions:
         self._server.pending["waiters"] += 1
 
     def _wait_until(self, at: Instant) -> ActorCode:
-        if at > self._scene.now:
-            yield Sleep(max(Duration(at - self._scene.now), _SHORTEST_WAIT), moments=-self._scene.moment)
+        if at > self._kernel.now:
+            yield Sleep(max(Duration(at - self._kernel.now), _SHORTEST_WAIT), microsteps=-self._kernel.microstep)
         yield from self._mailbox.put(self._report_call)
 
     def _report_call(self) -> ActorCode:
-        self._server.queue_event(RequestedCall(at=self._scene.now))
+        self._server.queue_event(RequestedCall(at=self._kernel.now))
         self._server.pending["waiters"] -= 1
         yield from ()
 
     def _on_register_profile(self, event: RegisterProfile) -> ServerHandler:
         self._check_registration("profile")
-        self._workloads.register_profile(event.workload, event.name, event.profile)
+        self._registry.register_profile(event.workload, event.name, event.profile)
         return _no_operation
 
     def _on_register_job(self, event: RegisterJob) -> ServerHandler:
         self._check_registration("job")
-        live = self._workloads.register_job(event.job_id, event.job)
+        live = self._registry.register_job(event.job_id, event.job)
         self.on_registration(live)
         return functools.partial(self._register, live)
 
-    def _check_registration(self, what: str) -> None:
-        start = f"Invalid JSON message: dynamic {what} registration received but the option"
+    def _check_registration(self, kind: str) -> None:
+        prefix = f"Invalid JSON message: dynamic {kind} registration received but the option"
         if not self._options.has_dynamic_jobs:
-            raise BatsimAbort(f"{start} seems disabled... It can be activated with '--enable-dynamic-jobs'.")
+            raise BatsimAbort(f"{prefix} seems disabled... It can be activated with '--enable-dynamic-jobs'.")
         if self._server.is_registration_over:
-            raise BatsimAbort(f"{start} has been disabled (a registration_finished message have already been received)")
+            raise BatsimAbort(
+                f"{prefix} has been disabled (a registration_finished message have already been received)"
+            )
 
     def _register(self, live: LiveJob) -> ActorCode:
         self._server.submissions += 1
@@ -284,21 +286,21 @@ class SchedulerActions:
         if not self._machines.all_exist(event.machines):
             raise BatsimAbort(f"Cannot get machine {event.machines.bit_length() - 1}: it does not exist")
         yield from self._power.set_state(event.machines, event.state)
-        self._machines.on_change(self._scene.now)
+        self._machines.on_change(self._kernel.now)
 
     def _on_query(self, event: Query) -> ServerHandler:
-        for question, details in event.requests.items():
-            if question != "consumed_energy":
-                raise BatsimAbort(f"Invalid JSON message: Unknown QUERY '{question}'")
-            if details != {}:
-                raise BatsimAbort(f"Invalid JSON message: the value of '{question}' in 'requests' should be empty")
+        for name, arguments in event.requests.items():
+            if name != "consumed_energy":
+                raise BatsimAbort(f"Invalid JSON message: Unknown QUERY '{name}'")
+            if arguments != {}:
+                raise BatsimAbort(f"Invalid JSON message: the value of '{name}' in 'requests' should be empty")
         return self._answer_query
 
     def _on_answer(self, event: Answer) -> ServerHandler:
-        """Pass over an estimate of waiting: Batsim 4.2.1 never asks for one, and does nothing with it."""
-        for subject in event.answers:
-            if subject != "estimate_waiting_time":
-                raise BatsimAbort(f"Invalid JSON message: unknown ANSWER type '{subject}'")
+        """Ignore an estimated waiting time: Batsim 4.2.1 never requests one, and does not use it."""
+        for name in event.answers:
+            if name != "estimate_waiting_time":
+                raise BatsimAbort(f"Invalid JSON message: unknown ANSWER type '{name}'")
         return _no_operation
 
     def _answer_query(self) -> ActorCode:
@@ -308,23 +310,23 @@ class SchedulerActions:
                 "Try --help to enable it."
             )
         yield from self._power.read_meters()
-        now = self._scene.now
+        now = self._kernel.now
         self._server.queue_event(Answer(at=now, answers={"consumed_energy": self._power.consumed_joules(now)}))
 
     def _on_set_metadata(self, event: SetJobMetadata) -> ServerHandler:
         return functools.partial(self._set_metadata, event)
 
     def _set_metadata(self, event: SetJobMetadata) -> ActorCode:
-        complaint = f"The job '{event.job_id}' does not exist, cannot set its metadata"
-        self._registered(event.job_id, complaint).metadata = event.metadata
+        problem = f"The job '{event.job_id}' does not exist, cannot set its metadata"
+        self._registered(event.job_id, problem).metadata = event.metadata
         yield from ()
 
     def _on_message_to_job(self, event: ToJobMessage) -> ServerHandler:
         return functools.partial(self._deliver_to_job, event)
 
     def _deliver_to_job(self, event: ToJobMessage) -> ActorCode:
-        complaint = f"The job '{event.job_id}' does not exist, cannot send a message to that job."
-        self._registered(event.job_id, complaint).inbox.append(event.message)
+        problem = f"The job '{event.job_id}' does not exist, cannot send a message to that job."
+        self._registered(event.job_id, problem).inbox.append(event.message)
         yield from ()
 
     def _on_change_state(self, event: ChangeJobState) -> ServerHandler:
@@ -336,11 +338,11 @@ class SchedulerActions:
         return functools.partial(self._change_state, event)
 
     def _change_state(self, event: ChangeJobState) -> ActorCode:
-        """Let a job count as running; Batsim 4.2.1 aborts on any final state, since it looks at the state before."""
+        """Mark a submitted job as running. Batsim 4.2.1 aborts on final states, since it checks the state before."""
         live = self._registered(event.job_id, f"The job '{event.job_id}' does not exist.")
         state = JobState(event.state)
         if live.state is JobState.SUBMITTED and state is JobState.RUNNING:
-            live.started = self._scene.now
+            live.started = self._kernel.now
             live.state = state
             self._server.running += 1
         elif state.is_final and live.state in (JobState.SUBMITTED, JobState.RUNNING):

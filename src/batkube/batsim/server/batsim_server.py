@@ -1,10 +1,11 @@
-"""Batsim's server: the actor that everything is told to, that tells the scheduler, and that does what it says.
+"""Batsim's server: the actor that receives all internal messages, notifies the scheduler, and handles its requests.
 
-It takes one piece of news after the other from its mailbox. When the scheduler is not busy and the mailbox is empty,
-what has gathered is one message. That the mailbox is asked, and not the clock, decides what shares a message: the last
-submitter's goodbye, for example, comes after its last job and so in a message of its own.
+The server handles the messages of its mailbox one by one. When the scheduler is ready and the mailbox is empty, it
+sends the events collected so far as one message. So the state of the mailbox, not the clock, decides which events share
+a message. The end of the last submitter, for example, arrives after its last job, and so is a message of its own.
 
-Imitated: Batsim 4.2.1, src/server.cpp. What it asserts is refused here with its words.
+Imitated: Batsim 4.2.1, server_process and the handlers server_on_… of src/server.cpp. Where Batsim asserts, this module
+raises BatsimAbort with Batsim's text.
 """
 
 from __future__ import annotations
@@ -34,129 +35,137 @@ from batkube.batsim.state.machines import Machines, MachineState
 from batkube.batsim.state.options import Options
 from batkube.kernel.intervals import format_intervals
 
-#: What Batsim calls the events about machines when it tells of them.
+#: The types of NOTIFY for the external events of machines.
 MACHINE_UNAVAILABLE, MACHINE_AVAILABLE = "event_machine_unavailable", "event_machine_available"
+#: The kinds of submitters: actors that submit jobs, or external events.
+JOBS, EVENTS = "jobs", "events"
+#: The type of NOTIFY after the last submitter of a kind has ended.
+_END_NOTIFICATIONS = {JOBS: "no_more_static_job_to_submit", EVENTS: "no_more_external_event_to_occur"}
 
 ServerHandler = Callable[[], ActorCode]
-"""What is put into the server's mailbox: how the server answers it."""
+"""A message in the server's mailbox: the code that handles it."""
 
 
 class JobRecorder(Protocol):
-    """Who writes down what becomes of jobs."""
+    """Records the outcomes of jobs."""
 
     def record(self, live: LiveJob) -> None:
-        """A job is over."""
+        """Record a job that has ended or was rejected."""
 
 
 class BatsimServer:
-    """The actor in the middle."""
+    """The actor between the scheduler and all other actors."""
 
     def __init__(
         self,
-        scene: ActorKernel,
+        kernel: ActorKernel,
         mailbox: Mailbox,
         options: Options,
         machines: Machines,
-        workloads: JobRegistry,
+        registry: JobRegistry,
         recorder: JobRecorder,
-        call: Callable[[Message], ActorCode],
-        sources: Mapping[str, int],
+        exchange: Callable[[Message], ActorCode],
+        submitters: Mapping[str, int],
     ) -> None:
-        """`call` is what one exchange with the scheduler does; `sources` how many of each kind will say goodbye."""
-        self._scene = scene
+        """`exchange` sends a message to the scheduler; `submitters` has the number of submitters of each kind."""
+        self._kernel = kernel
         self._mailbox = mailbox
         self._options = options
         self._machines = machines
-        self._workloads = workloads
+        self._registry = registry
         self._recorder = recorder
-        self._call = call
-        self._open_sources = Counter(sources)
+        self._exchange = exchange
+        self._open_submitters = Counter(submitters)
         self._events: list[Event] = []
-        self._is_ready = False
+        self._is_scheduler_ready = False
         self._has_sent_end = False
         self._is_over = False
-        #: Whether the scheduler has said that it will register no more jobs.
+        #: Whether the scheduler has announced that it registers no more jobs.
         self.is_registration_over = False
-        #: How many jobs have been submitted, have ended, are running.
+        #: The numbers of jobs that have been submitted, that have ended, and that are running.
         self.submissions = self.completions = self.running = 0
-        #: How many kills, calls and switches are under way.
+        #: The numbers of pending kills, calls and switches.
         self.pending: Counter[str] = Counter()
-        #: Jobs whose end is told in the next message; then they are forgotten.
+        #: Jobs whose end is reported in the next message; they are deleted then.
         self._ended: list[str] = []
-        #: Who is told of the ends of jobs, by their ids: workflows.
+        #: The mailbox that is notified of the end of a job, by job id.
         self._end_subscribers: dict[str, Mailbox] = {}
         self._ended_workflows = 0
 
     @property
     def is_over(self) -> bool:
-        """Whether the scheduler knows that the simulation has ended."""
+        """Whether the scheduler has acknowledged the end of the simulation."""
         return self._is_over
 
     @property
     def awaits_registrations(self) -> bool:
-        """Whether the scheduler has not said yet that it will register no more jobs."""
+        """Whether the scheduler may still register jobs."""
         return self._options.has_dynamic_jobs and not self.is_registration_over
 
     @property
     def unfinished_jobs(self) -> int:
-        """How many jobs have been submitted and not ended."""
+        """The number of jobs that have been submitted and have not ended."""
         return self.submissions - self.completions
 
-    def run(self, beginning: JsonObject) -> ActorCode:
-        """What the server does; `beginning` describes the simulation to the scheduler."""
-        self.queue_event(SimulationBegins(at=self._scene.now, description=beginning))
+    def run(self, description: JsonObject) -> ActorCode:
+        """Run the server until the scheduler has acknowledged the end; `description` is sent in SIMULATION_BEGINS."""
+        self.queue_event(SimulationBegins(at=self._kernel.now, description=description))
         yield from self._send()
         while not self._is_over:
-            news = yield from self._mailbox.get()
-            assert callable(news)
-            yield from news()
-            if not self._is_ready or self._is_over or not (yield from self._mailbox.is_empty()):
+            handler = yield from self._mailbox.get()
+            assert callable(handler)
+            yield from handler()
+            if not self._is_scheduler_ready or self._is_over or not (yield from self._mailbox.is_empty()):
                 continue
             if self._events:
                 yield from self._send()
                 for job_id in self._ended:
-                    self._workloads.forget(job_id)
+                    self._registry.delete(job_id)
                 self._ended.clear()
             elif self._is_finished and not self._has_sent_end:
-                self.queue_event(SimulationEnds(at=self._scene.now))
+                self.queue_event(SimulationEnds(at=self._kernel.now))
                 yield from self._send()
                 self._has_sent_end = True
 
     def queue_event(self, event: Event) -> None:
-        """Have the scheduler told of something in the next message."""
+        """Add an event to the next message."""
         self._events.append(event)
 
     def _send(self) -> ActorCode:
-        message = Message(self._scene.now, self._events)
-        self._events, self._is_ready = [], False
-        yield self.spawn(self._call(message))
+        message = Message(self._kernel.now, self._events)
+        self._events, self._is_scheduler_ready = [], False
+        yield self.spawn(self._exchange(message))
 
-    def spawn(self, script: ActorCode) -> Simcall:
-        """Return the wish that somebody acts beside the server."""
-        return Spawn(script, self._machines.master)
+    def spawn(self, code: ActorCode) -> Simcall:
+        """Return the simcall that creates an actor on the server's host."""
+        return Spawn(code, self._machines.master)
 
     @property
     def _is_finished(self) -> bool:
         is_idle = not self.running and self.submissions == self.completions and not any(self.pending.values())
-        return is_idle and not self.awaits_registrations and not any(self._open_sources.values())
+        return is_idle and not self.awaits_registrations and not any(self._open_submitters.values())
 
-    # What others tell it
+    # Internal messages
 
     def on_scheduler_ready(self) -> ActorCode:
-        """The scheduler has done deciding."""
-        self._is_ready = True
+        """Handle the end of the scheduler's decisions."""
+        self._is_scheduler_ready = True
         self._is_over = self._has_sent_end
         yield from ()
 
-    def notify_end(self, live: LiveJob, mailbox: Mailbox) -> None:
-        """Tell somebody of the end of a job, unless it is rejected or killed."""
+    def subscribe_to_end(self, live: LiveJob, mailbox: Mailbox) -> None:
+        """Notify `mailbox` when a job completes; rejected and killed jobs are not reported, as in Batsim."""
         self._end_subscribers[live.id] = mailbox
 
-    def on_jobs_submitted(self, jobs: Iterable[LiveJob]) -> ActorCode:
-        """Jobs arrive; nobody hears of them after the workflow if they are to be ignored then.
+    def on_submitter_hello(self) -> ActorCode:
+        """Handle the start of a submitter: it takes as long as any message, and changes nothing."""
+        yield from ()
 
-        Batsim counts whether there are workflows, and not how many: with several, jobs are ignored from the end of the
-        first to that of the second.
+    def on_jobs_submitted(self, jobs: Iterable[LiveJob]) -> ActorCode:
+        """Handle a submission. With --ignore-beyond-last-workflow, ignore it after the workflow has ended.
+
+        Batsim compares the number of ended workflows with Workflows::size(), which returns a bool (src/workflow.cpp).
+        So with several workflows, it ignores jobs from the end of the first one to that of the second one.
         """
         if self._options.ignores_beyond_workflow and self._ended_workflows == 1:
             return
@@ -167,32 +176,32 @@ class BatsimServer:
         yield from ()
 
     def report_submission(self, live: LiveJob) -> None:
-        """Tell of a job that arrived, or whose registration is acknowledged."""
+        """Report a job that was submitted, or acknowledge one that the scheduler has registered."""
         profile = live.profile_description if self._options.forwards_profiles else None
-        self.queue_event(JobSubmitted(at=self._scene.now, job_id=live.id, job=live.description, profile=profile))
+        self.queue_event(JobSubmitted(at=self._kernel.now, job_id=live.id, job=live.description, profile=profile))
 
-    def on_source_finished(self, kind: str, notice: str, *, is_workflow: bool = False) -> ActorCode:
-        """A source of jobs or events has no more; the last of a kind is told of."""
-        self._open_sources[kind] -= 1
+    def on_submitter_bye(self, kind: str, *, is_workflow: bool = False) -> ActorCode:
+        """Handle the end of a submitter; notify the scheduler after the last one of a kind."""
+        self._open_submitters[kind] -= 1
         self._ended_workflows += is_workflow
-        if not self._open_sources[kind]:
-            self.queue_event(Notify(at=self._scene.now, kind=notice))
+        if not self._open_submitters[kind]:
+            self.queue_event(Notify(at=self._kernel.now, kind=_END_NOTIFICATIONS[kind]))
         yield from ()
 
     def on_job_completed(self, live: LiveJob) -> ActorCode:
-        """A job has ended by itself, or at its walltime."""
-        waiting = self._end_subscribers.pop(live.id, None)
-        if waiting is not None:
-            yield from waiting.put(live)
+        """Handle a job that has ended by itself, or at its walltime."""
+        mailbox = self._end_subscribers.pop(live.id, None)
+        if mailbox is not None:
+            yield from mailbox.put(live)
         self.record_end(live)
 
     def record_end(self, live: LiveJob) -> None:
-        """A job that ran is over."""
+        """Report and record the end of a job that was running."""
         self.running -= 1
         self.completions += 1
         self.queue_event(
             JobCompleted(
-                at=self._scene.now,
+                at=self._kernel.now,
                 job_id=live.id,
                 state=live.state,
                 return_code=live.return_code,
@@ -202,51 +211,51 @@ class BatsimServer:
         self.record(live)
 
     def record(self, live: LiveJob) -> None:
-        """Have it written down what became of a job; once the scheduler is told, it is forgotten."""
+        """Record the outcome of a job, and delete the job after the next message."""
         self._recorder.record(live)
         self._ended.append(live.id)
 
     def on_job_message(self, live: LiveJob, message: Json) -> ActorCode:
-        """A job has something to tell the scheduler."""
-        self.queue_event(FromJobMessage(at=self._scene.now, job_id=live.id, message=message))
+        """Handle a message from a job to the scheduler."""
+        self.queue_event(FromJobMessage(at=self._kernel.now, job_id=live.id, message=message))
         yield from ()
 
     def on_external_events(self, events: Iterable[Notify]) -> ActorCode:
-        """External events occurred; `more` of those about machines has their ids as a set."""
+        """Handle external events; those of machines have a set of ids as `resources`."""
         for event in events:
             ids = event.more.get("resources")
             if ids == 0:
-                continue  # of no machines there is nothing to tell
+                continue
             if isinstance(ids, int):
                 self._change_availability(event.kind, ids)
                 event = Notify(at=event.at, kind=event.kind, more={"resources": format_intervals(ids)})
-            self.queue_event(Notify(at=self._scene.now, kind=event.kind, more=event.more))
+            self.queue_event(Notify(at=self._kernel.now, kind=event.kind, more=event.more))
         yield from ()
 
     def _change_availability(self, kind: str, mask: int) -> None:
-        """Running jobs go on (Batsim documentation, "Events")."""
+        """Change the availability of machines; running jobs continue (Batsim: docs/input-events.rst)."""
         if not self._machines.all_exist(mask):
             raise BatsimAbort(f"Cannot get machine {mask.bit_length() - 1}: it does not exist")
         for machine in self._machines.select(mask):
-            is_away = machine.state is MachineState.UNAVAILABLE
+            is_unavailable = machine.state is MachineState.UNAVAILABLE
             if kind == MACHINE_UNAVAILABLE:
-                if is_away:
+                if is_unavailable:
                     raise BatsimAbort(
                         f"The making of machine {machine.id} ('{machine.name}') unavailable was requested but this "
                         "machine was already in UNAVAILABLE state."
                     )
                 state = MachineState.UNAVAILABLE
             else:
-                if not is_away:
+                if not is_unavailable:
                     raise BatsimAbort(
                         f"The making of machine {machine.id} ('{machine.name}') available was requested but this "
                         f"machine was not in UNAVAILABLE state (current state: {machine.state})."
                     )
                 state = MachineState.COMPUTING if machine.jobs else MachineState.IDLE
-            self._machines.set_state(machine, state, self._scene.now)
+            self._machines.set_state(machine, state, self._kernel.now)
 
-    def on_machines_switched(self, machines: int, state: int, *, at_once: bool) -> None:
-        """All machines of one request are in their new state."""
-        if not at_once:
-            self._machines.on_change(self._scene.now)
-        self.queue_event(ResourceStateChanged(at=self._scene.now, machines=machines, state=str(state)))
+    def on_machines_switched(self, machines: int, state: int, *, is_immediate: bool) -> None:
+        """Report that all machines of a request have reached the requested power state."""
+        if not is_immediate:
+            self._machines.on_change(self._kernel.now)
+        self.queue_event(ResourceStateChanged(at=self._kernel.now, machines=machines, state=str(state)))

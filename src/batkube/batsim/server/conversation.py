@@ -1,7 +1,9 @@
-"""One exchange with the scheduler: the simulation stands still while it thinks, then each event is done at its date.
+"""The exchange of messages with the scheduler.
 
-Imitated: Batsim 4.2.1, src/network.cpp and the reader of src/protocol.cpp. The scheduler counts as ready again at the
-`now` of its reply, and not before all of its events were passed on.
+Simulated time stands still while the scheduler decides. Then each event of the reply is forwarded to the server at its
+timestamp, and the scheduler is ready again at the `now` of the reply.
+
+Imitated: Batsim 4.2.1, request_reply_scheduler_process in src/network.cpp and JsonProtocolReader in src/protocol.cpp.
 """
 
 from __future__ import annotations
@@ -20,32 +22,32 @@ from batkube.kernel.instants import Duration, Instant, as_float_s
 
 
 class SchedulerConnection(Protocol):
-    """Who is asked: the other end of the wire."""
+    """A connection to a scheduler."""
 
     def request(self, text: str) -> bytes:
-        """Send a message, and return the reply to it. Raises RunFailed when none comes."""
+        """Send a message and return the reply. Raise RunFailed if there is none."""
 
 
 class Conversation:
-    """Carries messages to the scheduler, and its events to the server."""
+    """Sends messages to the scheduler, and forwards its events to the server."""
 
     def __init__(
         self,
-        scene: ActorKernel,
+        kernel: ActorKernel,
         mailbox: Mailbox,
         scheduler: SchedulerConnection,
-        deed: Callable[[Event], ServerHandler],
-        ready: ServerHandler,
+        handler_for: Callable[[Event], ServerHandler],
+        on_ready: ServerHandler,
     ) -> None:
-        """`deed` tells how the server answers an event, `ready` what it does when the scheduler has done deciding."""
-        self._scene = scene
+        """`handler_for` returns the server's handler of an event, `on_ready` handles the end of the decisions."""
+        self._kernel = kernel
         self._mailbox = mailbox
         self._scheduler = scheduler
-        self._handler_for = deed
-        self._ready = ready
+        self._handler_for = handler_for
+        self._on_ready = on_ready
 
     def exchange(self, message: Message) -> ActorCode:
-        """Ask the scheduler, and pass on what it says."""
+        """Send a message, and forward the events of the reply."""
         reply = self._request_reply(message)
         for number, event in enumerate(reply.events):
             if event.at > reply.now:
@@ -54,7 +56,7 @@ class Conversation:
                     f"or equal to now={as_float_s(reply.now):g}."
                 )
             yield from self._forward(event.at, self._handler_for(event))
-        yield from self._forward(reply.now, self._ready)
+        yield from self._forward(reply.now, self._on_ready)
 
     def _request_reply(self, message: Message) -> Message:
         try:
@@ -66,7 +68,8 @@ class Conversation:
                 raise BatsimAbort(f"Invalid JSON message: event {number} has an unknown 'type' value '{event.TYPE}'")
         return reply
 
-    def _forward(self, at: Instant, news: ServerHandler) -> ActorCode:
-        if at > self._scene.now:
-            yield Sleep(Duration(at - self._scene.now), moments=-self._scene.moment)
-        yield from self._mailbox.put(news)
+    def _forward(self, at: Instant, handler: ServerHandler) -> ActorCode:
+        """Put a handler into the server's mailbox at a date (Batsim: send_message_at_time)."""
+        if at > self._kernel.now:
+            yield Sleep(Duration(at - self._kernel.now), microsteps=-self._kernel.microstep)
+        yield from self._mailbox.put(handler)

@@ -1,10 +1,10 @@
-"""Reading the meters of machines, which takes actors their turns.
+"""Reading the energy meters of machines, which takes rounds of the kernel.
 
-A host's meter is brought up to date by the kernel whenever something ends on it, and when an actor asks for it. Who
-asks for one that is not up to date goes on a round later, for each host anew; so where energy is counted, other events
-of the same date may come first.
+SimGrid updates the meter of a host whenever an activity on it ends. An actor that reads a meter that is not up to date
+makes a simcall, and so is delayed by a round per host. With energy accounting, other events of the same date may
+therefore come first.
 
-Imitated: SimGrid 3.32, src/plugins/host_energy.cpp (HostEnergy::get_consumed_energy).
+Imitated: SimGrid 3.32, HostEnergy::get_consumed_energy in src/plugins/host_energy.cpp.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Iterable
 
 from batkube.batsim.simgrid.actors import ActorCode, ActorKernel, KernelCall
 from batkube.batsim.state.machines import LiveMachine
-from batkube.execution.profiles.energy_meters import EnergyMeters
+from batkube.execution.energy.meters import EnergyMeters
 
 
-def read_meters(scene: ActorKernel, meters: EnergyMeters, machines: Iterable[LiveMachine]) -> ActorCode:
-    """Have the meters of machines read, one after the other."""
+def read_meters(kernel: ActorKernel, meters: EnergyMeters, machines: Iterable[LiveMachine]) -> ActorCode:
+    """Read the meters of machines, one after the other."""
     for machine in machines:
-        if meters.updated_at(machine.name) < scene.now:
-            yield KernelCall(functools.partial(meters.update, machine.name, scene.now))
+        if meters.updated_at(machine.name) < kernel.now:
+            yield KernelCall(functools.partial(meters.update, machine.name, kernel.now))

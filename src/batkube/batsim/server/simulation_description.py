@@ -1,4 +1,4 @@
-"""The first thing a scheduler is told: what there is."""
+"""The data of SIMULATION_BEGINS: machines, options, workloads and profiles (Batsim: docs/protocol.rst)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from batkube.batsim.state.options import Options
 
 
 def describe_simulation(
-    machines: Machines, sources: Mapping[str, str], options: Options, workloads: JobRegistry
+    machines: Machines, sources: Mapping[str, str], options: Options, registry: JobRegistry
 ) -> JsonObject:
-    """Return how a simulation is described to its scheduler; `sources` has the file of each workload."""
+    """Return the description of a simulation; `sources` are the files of the workloads."""
     storage = [machine for machine in machines.all if machine.is_storage]
     compute = [machine for machine in machines.all if not machine.is_storage]
     return {
@@ -26,14 +26,13 @@ def describe_simulation(
         "config": options.to_config(),
         "compute_resources": _describe_machines(compute),
         "storage_resources": _describe_machines(storage),
-        # Files are told with the folder we are in before them, as it is (Batsim: absolute_filename).
+        # Paths are prefixed with the working directory and not normalized (Batsim: absolute_filename in batsim.cpp).
         "workloads": {name: str(Path.cwd() / source) for name, source in sources.items()},
-        "profiles": dict(workloads.profile_descriptions()),
+        "profiles": dict(registry.profile_descriptions()),
     }
 
 
 def _describe_machines(machines: Sequence[LiveMachine]) -> list[JsonObject]:
-    """Return machines as SIMULATION_BEGINS describes them."""
     return [
         {
             "id": machine.id,

@@ -1,1 +1,1 @@
-"""SimGrid's actors: simcalls, rounds, mailboxes and signals in SimGrid's order."""
+"""Imitates SimGrid's kernel: actors, simcalls, mailboxes and signals in SimGrid's order (shared by all roles)."""

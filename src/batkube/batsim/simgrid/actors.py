@@ -1,17 +1,16 @@
-"""Actors that meet in mailboxes, in the order in which SimGrid lets them act.
+"""SimGrid's kernel and actors: which actor runs when, and in which order activities end.
 
-Batsim is a handful of SimGrid actors, and which events share a message, and in which order, follows from how SimGrid
-lets actors act. So that order is imitated here, and the rest of the package is written as Batsim is.
+Batsim consists of SimGrid actors. Which events share a message to the scheduler, and in which order, follows from how
+SimGrid runs actors, so this module imitates it, and the rest of the package has the structure of Batsim.
 
-    what is due at the earliest date ends ─▶ those who waited for it act, in that order ─▶ what they ask for begins …
+    activities of the earliest date end ─▶ the actors that waited for them run ─▶ their simcalls are handled ─▶ …
 
-* Actors that are ready act in *rounds*: each until it asks for something. Only when all have acted is it looked at what
-  they asked for, in the same order. So nobody sees in its own round what another has just put into a mailbox.
-* A message takes a *transfer*, which begins when one actor puts and another gets, and ends in a later round, even where
-  it takes no time. Both sides then go on, in the order in which they came to the mailbox.
-* Whatever ends at one date ends in the order in which it began: sleeps, messages, parallel tasks (SimGrid: L07 keeps
-  all of its actions in one list).
-* Much of what actors do for themselves is asked of the kernel, too, and costs them a round (`KernelCall`).
+* Actors run in *rounds*, each until its next simcall. The simcalls are handled after all actors of the round have run,
+  in the same order (SimGrid 3.32, EngineImpl::run in src/kernel/EngineImpl.cpp). So no actor sees in its own round what
+  another actor of that round has put into a mailbox.
+* Simcalls that take no simulated time still take a round (`KernelCall`).
+* Activities of one date (sleeps, messages, parallel tasks) end in the order in which they began, because SimGrid's L07
+  model keeps them in one list (HostL07Model::update_actions_state in src/surf/ptask_L07.cpp).
 """
 
 from __future__ import annotations
@@ -24,114 +23,112 @@ from typing import Protocol
 
 from batkube.kernel.instants import START, Duration, Instant
 
-NO_TIME = Duration(0)
-
 
 class Simcall(Protocol):
-    """What an actor can ask for."""
+    """A request of an actor to the kernel."""
 
-    def handle(self, scene: ActorKernel, actor: Actor) -> None:
-        """Arrange that the actor goes on once it has what it asks for."""
+    def handle(self, kernel: ActorKernel, actor: Actor) -> None:
+        """Handle the request, and arrange that the actor is resumed."""
 
 
 ActorCode = Generator[Simcall, object, None]
-"""What an actor does: it yields what it asks for, and is sent the answer."""
+"""The code of an actor: it yields simcalls, and receives their results."""
 
 ActorRoutine = Generator[Simcall, object, int]
-"""Part of what an actor does; its result is a return code."""
+"""A part of an actor's code that returns a return code."""
 
 
 class WaitQueue(Protocol):
-    """Where actors wait for each other."""
+    """A queue of actors that wait for a receiver."""
 
     def cancel_put(self, actor: Actor) -> None:
-        """Somebody goes who waited there."""
+        """Remove an actor that was killed, and its message."""
 
 
 class Actor:
-    """Somebody who acts, waits, or has gone."""
+    """An actor: its code, and what it waits for."""
 
-    __slots__ = ("host", "is_ended", "mailbox", "pending", "script")
+    __slots__ = ("code", "host", "is_killed", "mailbox", "pending")
 
-    def __init__(self, script: ActorCode, host: str) -> None:
-        self.script = script
-        #: Where it lives: messages between hosts may take time.
+    def __init__(self, code: ActorCode, host: str) -> None:
+        self.code = code
+        #: The host on which it runs: messages between hosts may take time.
         self.host = host
-        #: What it waits for, when that is a matter of time; None in a mailbox, and when it is ready.
+        #: The activity that it waits for; None while it is ready or waits in a mailbox.
         self.pending: Activity | None = None
-        #: Whether somebody ended it: what it asked for is not looked at any more.
-        self.is_ended = False
-        #: Where it waits to be rid of a message, if it does.
+        #: Whether it was killed; its last simcall is then ignored.
+        self.is_killed = False
+        #: The mailbox in which it waits for a receiver, if any.
         self.mailbox: WaitQueue | None = None
 
 
 class Activity:
-    """Something that ends at a date, unless it is given up before."""
+    """Something that ends at a known date, unless it is cancelled."""
 
     __slots__ = ("is_over", "is_sleep", "on_end")
 
     def __init__(self, on_end: Callable[[], None], *, is_sleep: bool = False) -> None:
-        """A sleep ends at the first moment of its date: SimGrid wakes a nanosecond early (surf/precision)."""
+        """A sleep ends at the first microstep of its date: SimGrid ends sleeps a nanosecond early (surf/precision)."""
         self.on_end = on_end
         self.is_sleep = is_sleep
         self.is_over = False
 
 
 class ActivityModel(Protocol):
-    """Something whose dates change while time goes on: the work that actors wait for."""
+    """A model of activities whose end dates change over time, such as parallel tasks."""
 
     def due(self) -> Instant | None:
-        """Return when something ends next, as far as is known."""
+        """Return when the next activity ends, according to what is known now."""
 
     def complete_due(self, now: Instant) -> Iterable[tuple[int, int, Callable[[], None]]]:
-        """Let end what is due: yield the moment and the number of each beginning, and what follows from the end."""
+        """End the due activities: yield the microstep and number of their start, and the action at their end."""
 
     def update(self, now: Instant) -> None:
-        """Work out what the acts of this instant mean for the dates."""
+        """Recompute the end dates after the actors of this instant have run."""
 
 
 class ActorKernel:
-    """Where actors act."""
+    """Runs actors and ends activities."""
 
     def __init__(self, transfer_ns: Callable[[str, str], float] = lambda source, target: 0.0) -> None:
-        """`transfer_ns` tells how long a message takes from host to host."""
+        """`transfer_ns` returns how long a message takes from host to host."""
         self.now = START
-        #: How much later than `now` it is, in messages that take less than a nanosecond.
-        self.moment = 0
-        #: What else ends at dates, after what was booked for them.
+        #: How many messages of less than a nanosecond have followed each other at `now`.
+        self.microstep = 0
+        #: Activities whose dates may change; at one date they end after those that were booked.
         self.model: ActivityModel | None = None
         self.transfer_ns = transfer_ns
-        #: Told of each host on which something ends: SimGrid's meters are read then.
+        #: Called with each host on which an activity ends: SimGrid updates the energy meter of the host then.
         self.on_host_activity_end: Callable[[str, Instant], None] = lambda host, now: None
         self._ready: deque[tuple[Actor, object]] = deque()
-        #: A heap: date, moment, number of the beginning, activity.
+        #: A heap: date, microstep, number of the start, activity.
         self._dates: list[tuple[Instant, int, int, Activity]] = []
         self._last_number = 0
 
-    def spawn(self, script: ActorCode, host: str) -> Actor:
-        """Have somebody act from the next round on."""
-        actor = Actor(script, host)
+    def spawn(self, code: ActorCode, host: str) -> Actor:
+        """Create an actor, which runs from the next round on."""
+        actor = Actor(code, host)
         self._ready.append((actor, None))
         return actor
 
-    def resume(self, actor: Actor, answer: object = None) -> None:
-        """Let somebody who waited act in the next round."""
+    def resume(self, actor: Actor, result: object = None) -> None:
+        """Schedule a waiting actor for the next round, with the result of its simcall."""
         actor.pending = None
-        self._ready.append((actor, answer))
+        self._ready.append((actor, result))
 
     def kill(self, actor: Actor) -> None:
-        """Have somebody stop for good; what it waits for, for a date or to be rid of a message, is given up."""
+        """Kill an actor; cancel its activity, or the message that no actor has received yet."""
         if actor.pending is not None:
             actor.pending.is_over = True
             self.report_host_activity_end(actor.host)
         if actor.mailbox is not None:
             actor.mailbox.cancel_put(actor)
-        actor.is_ended = True
+        actor.is_killed = True
         self._ready = deque(entry for entry in self._ready if entry[0] is not actor)
-        actor.script.close()
+        actor.code.close()
 
     def report_host_activity_end(self, *hosts: str) -> None:
-        """Something ends on hosts."""
+        """Report that an activity on these hosts ends."""
         for host in hosts:
             self.on_host_activity_end(host, self.now)
 
@@ -142,41 +139,44 @@ class ActorKernel:
         number: int | None = None,
         *,
         is_sleep: bool = False,
-        moments: int = 0,
+        microsteps: int = 0,
     ) -> Activity:
-        """Begin something that ends at a date, and `moments` later; `number` if it had begun before that was known."""
+        """Begin an activity that ends at a date, `microsteps` after the current microstep.
+
+        Pass `number` for an activity that has begun earlier (`next_number`).
+        """
         activity = Activity(on_end, is_sleep=is_sleep)
         number = self.next_number() if number is None else number
-        heapq.heappush(self._dates, (at, self.moment + moments, number, activity))
+        heapq.heappush(self._dates, (at, self.microstep + microsteps, number, activity))
         return activity
 
     def next_number(self) -> int:
-        """Take note that something begins whose end is not known yet, and return its number."""
+        """Return the number of an activity that begins now; activities of one date end in this order."""
         self._last_number += 1
         return self._last_number
 
     def advance_to(self, now: Instant) -> None:
-        """Let time go on to `now`, before which nothing is due."""
+        """Advance the clock to `now`, before which nothing is due."""
         self.now = max(self.now, now)
 
     @property
     def due(self) -> Instant | None:
-        """The date of what ends next; None when nobody can act any more."""
+        """The date of the next event; None if no actor can run any more."""
         if self._ready:
             return self.now
         dates = self._dates
         while dates and dates[0][3].is_over:
             heapq.heappop(dates)
         booked = dates[0][0] if dates else None
-        other = None if self.model is None else self.model.due()
-        return booked if other is None or (booked is not None and booked <= other) else other
+        modelled = None if self.model is None else self.model.due()
+        return booked if modelled is None or (booked is not None and booked <= modelled) else modelled
 
     def step(self, now: Instant) -> None:
-        """Let what is due first at `now` end, and everybody act who can."""
+        """End the activities of the first microstep of `now`, and run all actors that can run."""
         self.now = now
         if self.model is not None:
-            for moment, number, on_end in self.model.complete_due(now):
-                heapq.heappush(self._dates, (now, moment, number, Activity(on_end)))
+            for microstep, number, on_end in self.model.complete_due(now):
+                heapq.heappush(self._dates, (now, microstep, number, Activity(on_end)))
         ends = [*self._pop_due(now)]
         if len(ends) > 1:
             ends.sort(key=operator.itemgetter(0))
@@ -190,100 +190,96 @@ class ActorKernel:
             self.model.update(now)
 
     def _pop_due(self, now: Instant) -> Iterator[tuple[int, Activity]]:
-        """Yield what ends, and the number of its beginning; the rest of this date is for later."""
+        """Yield the activities of the first microstep, with the numbers of their start, and all sleeps of the date."""
         dates, due = self._dates, []
         while dates and dates[0][0] <= now:
             entry = heapq.heappop(dates)
             if not entry[3].is_over:
                 due.append(entry)
         if due:
-            self.moment = due[0][1]
+            self.microstep = due[0][1]
         for entry in due:
-            _, moment, number, activity = entry
-            if activity.is_sleep or moment <= self.moment:
+            _, microstep, number, activity = entry
+            if activity.is_sleep or microstep <= self.microstep:
                 yield number, activity
             else:
                 heapq.heappush(dates, entry)
 
     def _run_round(self) -> None:
-        """One round."""
         ready, self._ready = self._ready, deque()
-        wishes: list[tuple[Actor, Simcall]] = []
+        simcalls: list[tuple[Actor, Simcall]] = []
         while ready:
-            actor, answer = ready.popleft()
+            actor, result = ready.popleft()
             try:
-                wishes.append((actor, actor.script.send(answer)))
+                simcalls.append((actor, actor.code.send(result)))
             except StopIteration:
                 continue
-        for actor, wish in wishes:
-            if not actor.is_ended:
-                wish.handle(self, actor)
+        for actor, simcall in simcalls:
+            if not actor.is_killed:
+                simcall.handle(self, actor)
 
 
 class Sleep:
-    """Wait for a while; no time at all is no wait (SimGrid: sleep_for returns at once)."""
+    """Sleep for a while. A duration of 0 still takes a round: callers skip it, as SimGrid's sleep_for does."""
 
-    __slots__ = ("is_work", "length", "moments")
+    __slots__ = ("is_work", "length", "microsteps")
 
-    def __init__(self, length: Duration, *, moments: int = 0, is_work: bool = False) -> None:
-        """`moments`: so many more; as many less as it is later than its date, for who waits for a date.
-
-        `is_work`: something is computed meanwhile.
-        """
+    def __init__(self, length: Duration, *, microsteps: int = 0, is_work: bool = False) -> None:
+        """Pass the negated current microstep as `microsteps` to wait for a date; `is_work` if the host computes."""
         self.length = length
         self.is_work = is_work
-        self.moments = moments
+        self.microsteps = microsteps
 
-    def handle(self, scene: ActorKernel, actor: Actor) -> None:
-        """Wake the actor when it is time."""
+    def handle(self, kernel: ActorKernel, actor: Actor) -> None:
+        """Resume the actor at the end of the sleep."""
 
         def wake() -> None:
-            scene.report_host_activity_end(actor.host)
-            scene.resume(actor)
+            kernel.report_host_activity_end(actor.host)
+            kernel.resume(actor)
 
-        actor.pending = scene.book(
-            Instant(scene.now + self.length), wake, is_sleep=not self.is_work, moments=self.moments
+        actor.pending = kernel.book(
+            Instant(kernel.now + self.length), wake, is_sleep=not self.is_work, microsteps=self.microsteps
         )
 
 
 class KernelCall:
-    """Have the kernel do something at once, and go on in the next round (SimGrid: simcall_answered)."""
+    """Run an action in the kernel; it takes a round and no time (SimGrid: simcall_answered)."""
 
     __slots__ = ("_action",)
 
-    def __init__(self, act: Callable[[], None] = lambda: None) -> None:
-        self._action = act
+    def __init__(self, action: Callable[[], None] = lambda: None) -> None:
+        self._action = action
 
-    def handle(self, scene: ActorKernel, actor: Actor) -> None:
-        """Do it."""
+    def handle(self, kernel: ActorKernel, actor: Actor) -> None:
+        """Run the action."""
         self._action()
-        scene.resume(actor)
+        kernel.resume(actor)
 
 
 class Spawn:
-    """Have another actor act; both go on in the next round, the new one first."""
+    """Create another actor; both run in the next round, the new one first."""
 
-    __slots__ = ("host", "script")
+    __slots__ = ("code", "host")
 
-    def __init__(self, script: ActorCode, host: str) -> None:
-        self.script = script
+    def __init__(self, code: ActorCode, host: str) -> None:
+        self.code = code
         self.host = host
 
-    def handle(self, scene: ActorKernel, actor: Actor) -> None:
-        """Let both act."""
-        newcomer = scene.spawn(self.script, self.host)
-        scene.resume(actor, newcomer)
+    def handle(self, kernel: ActorKernel, actor: Actor) -> None:
+        """Create the actor, and return it to the caller."""
+        child = kernel.spawn(self.code, self.host)
+        kernel.resume(actor, child)
 
 
 class Kill:
-    """Have another actor stop."""
+    """Kill another actor."""
 
     __slots__ = ("other",)
 
     def __init__(self, other: Actor) -> None:
         self.other = other
 
-    def handle(self, scene: ActorKernel, actor: Actor) -> None:
-        """End the other one, and go on."""
-        scene.kill(self.other)
-        scene.resume(actor)
+    def handle(self, kernel: ActorKernel, actor: Actor) -> None:
+        """Kill the other actor."""
+        kernel.kill(self.other)
+        kernel.resume(actor)

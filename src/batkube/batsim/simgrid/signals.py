@@ -1,4 +1,4 @@
-"""Bells: how what happens on a cluster reaches the actors of a Batsim."""
+"""Signals from outside, such as the end of a pod, to the actors of a Batsim."""
 
 from __future__ import annotations
 
@@ -6,27 +6,28 @@ from batkube.batsim.simgrid.actors import Actor, ActorKernel
 
 
 class ActorSignal:
-    """Something an actor waits for, which is rung from outside.
+    """A signal that an actor waits for by yielding it, and that code outside of the actors sends.
 
-    It counts as begun when the actor began to wait: so what ends at one date ends in Batsim's order.
+    The wait counts as an activity that begins when the actor starts to wait, so activities of one date end in Batsim's
+    order.
     """
 
     def __init__(self) -> None:
         self._waiting: tuple[Actor, int] | None = None
-        #: What it was rung with while nobody waited.
+        #: Values that were sent while no actor waited.
         self._undelivered: list[object] = []
 
-    def handle(self, scene: ActorKernel, actor: Actor) -> None:
-        """Let an actor wait for what the bell is rung with."""
+    def handle(self, kernel: ActorKernel, actor: Actor) -> None:
+        """Resume the actor with the next value, at once if there is one."""
         if self._undelivered:
-            scene.resume(actor, self._undelivered.pop(0))
+            kernel.resume(actor, self._undelivered.pop(0))
         else:
-            self._waiting = actor, scene.next_number()
+            self._waiting = actor, kernel.next_number()
 
-    def send(self, scene: ActorKernel, what: object) -> None:
-        """Let who waits go on at the present date, or at once whoever comes next."""
+    def send(self, kernel: ActorKernel, value: object) -> None:
+        """Resume the waiting actor with `value` at the current date, or keep the value for the next wait."""
         if self._waiting is None:
-            self._undelivered.append(what)
+            self._undelivered.append(value)
             return
         (actor, number), self._waiting = self._waiting, None
-        scene.book(scene.now, lambda: scene.resume(actor, what), number)
+        kernel.book(kernel.now, lambda: kernel.resume(actor, value), number)

@@ -1,1 +1,1 @@
-"""Our Batsim simulator: platform, job execution, output files."""
+"""Our own Batsim (`batkube batsim`): platform, submitters, job execution, output files."""

@@ -1,9 +1,9 @@
-"""The files that Batsim writes, by its names and columns, while the simulation goes on.
+"""Batsim's output files, with its names and columns; they are written during the simulation.
 
-`PREFIX_jobs.csv` has a row for each job in the order of their ends, `PREFIX_machine_states.csv` one for each change,
-and `PREFIX_schedule.csv` one for the whole. They are complete up to the present whenever the simulation breaks off.
+`PREFIX_jobs.csv` has a row per job, in the order of their ends, `PREFIX_machine_states.csv` a row per change, and
+`PREFIX_schedule.csv` one row. If the simulation is aborted, they are complete up to that date.
 
-Imitated: Batsim 4.2.1, src/export.cpp.
+Imitated: Batsim 4.2.1, src/export.cpp (docs/output-jobs.rst, docs/output-schedule.rst, docs/output-energy.rst).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TextIO
 
 from batkube.batsim.state.jobs import JobState, LiveJob
 from batkube.batsim.state.machines import Machines, MachineState
-from batkube.execution.profiles.energy_log import EnergyLog
+from batkube.execution.energy.log import EnergyLog
 from batkube.kernel.instants import Duration, Instant, as_float_s, format_seconds
 from batkube.kernel.intervals import format_intervals
 from batkube.outputs.writers.energy_csv import write_consumed_energy, write_pstate_changes
@@ -30,9 +30,10 @@ _STATES = (
     MachineState.IDLE,
     MachineState.COMPUTING,
 )
-#: What Batsim takes for the joules at the first submission where no workload file submits any job (context.hpp).
+#: The initial value of Batsim's energy readings, which is used where no job was submitted or none has ended
+#: (energy_first_job_submission and energy_last_job_completion in src/context.hpp).
 _NOT_READ = -1.0
-#: The Batsim that is imitated.
+#: The version of Batsim that is imitated.
 BATSIM_VERSION = "4.2.1"
 
 
@@ -40,25 +41,25 @@ class OutputFiles(AbstractContextManager["OutputFiles"]):
     """Writes the files of one simulation."""
 
     def __init__(self, prefix: str, machines: Machines, *, has_states: bool = True) -> None:
-        """Files are called `prefix` and then their own name; without `has_states` machine states are left out."""
+        """File names begin with `prefix`; without `has_states`, no machine states are written."""
         self._prefix = prefix
         self._machines = machines
         self._files: list[TextIO] = []
-        self._jobs = self.open("jobs", ",".join(BATSIM_COLUMNS))
+        self._jobs = self._open("jobs", ",".join(BATSIM_COLUMNS))
         self._states = None
         if has_states:
-            self._states = self.open("machine_states", ",".join(["time", *(f"nb_{state}" for state in _STATES)]))
+            self._states = self._open("machine_states", ",".join(["time", *(f"nb_{state}" for state in _STATES)]))
             machines.on_change = self._write_states
         self._totals = Totals()
-        #: Real seconds: how long the scheduler thought, and how long all of it took.
+        #: The real time of the scheduler's decisions, and of the whole simulation, in seconds.
         self.scheduling_time = self.simulation_time = 0.0
-        #: Where energy is counted.
-        self.energy_book: EnergyLog | None = None
-        #: What all machines had used when the first job was submitted.
+        #: The energy log, with energy accounting.
+        self.energy_log: EnergyLog | None = None
+        #: The energy of all machines when the first job was submitted.
         self._first_joules: float | None = None
 
-    def open(self, name: str, header: str) -> TextIO:
-        """Begin the file `PREFIX_name.csv`."""
+    def _open(self, name: str, header: str) -> TextIO:
+        """Open the file `PREFIX_name.csv`, and write its header."""
         file = Path(f"{self._prefix}_{name}.csv").open("w", encoding="utf-8", newline="")  # noqa: SIM115 - closed below
         self._files.append(file)
         file.write(f"{header}\n")
@@ -68,24 +69,24 @@ class OutputFiles(AbstractContextManager["OutputFiles"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._write_schedule()
-        if self.energy_book is not None:
-            write_consumed_energy(Path(f"{self._prefix}_consumed_energy.csv"), self.energy_book.readings)
-            write_pstate_changes(Path(f"{self._prefix}_pstate_changes.csv"), self.energy_book.pstate_changes)
+        if self.energy_log is not None:
+            write_consumed_energy(Path(f"{self._prefix}_consumed_energy.csv"), self.energy_log.readings)
+            write_pstate_changes(Path(f"{self._prefix}_pstate_changes.csv"), self.energy_log.pstate_changes)
         for file in self._files:
             file.close()
 
     def record_first_submission(self, now: Instant) -> None:
-        """Take note of what was used when the first job of all is submitted: the schedule's energy is what follows."""
-        if self.energy_book is not None:
-            self._first_joules = self.energy_book.meters.total_joules(now)
+        """Record the energy at the first submission: that of the schedule is counted from there."""
+        if self.energy_log is not None:
+            self._first_joules = self.energy_log.meters.total_joules(now)
 
     @property
     def awaits_first_submission(self) -> bool:
-        """Whether the first job of all is still to be submitted, and its energy to be counted."""
-        return self.energy_book is not None and self._first_joules is None
+        """Whether the energy at the first submission has not been recorded yet."""
+        return self.energy_log is not None and self._first_joules is None
 
     def record(self, live: LiveJob) -> None:
-        """Write the row of a job that is over."""
+        """Write the row of a job that has ended or was rejected."""
         self._totals.add(live)
         self._jobs.write(",".join(_cells(live)) + "\n")
 
@@ -96,20 +97,20 @@ class OutputFiles(AbstractContextManager["OutputFiles"]):
             self._states.write(f"{as_float_s(now):g},{numbers}\n")
 
     def _joules(self) -> float:
-        """Return what all machines used from the first submission to the last end of a job."""
-        last = None if self.energy_book is None else self.energy_book.last_job_joules
+        """Return the energy of all machines from the first submission to the last end of a job."""
+        last = None if self.energy_log is None else self.energy_log.last_job_joules
         first = self._first_joules
         return (_NOT_READ if last is None else last) - (_NOT_READ if first is None else first)
 
     def _write_schedule(self) -> None:
-        totals, times, book = self._totals, self._machines.times, self.energy_book
+        totals, times, energy_log = self._totals, self._machines.times, self.energy_log
         row = {
             "batsim_version": BATSIM_VERSION,
             "consumed_joules": f"{self._joules():.6f}",
             **totals.cells(),
             "nb_computing_machines": str(len(self._machines.all)),
-            "nb_grouped_switches": str(0 if book is None else book.requests),
-            "nb_machine_switches": str(0 if book is None else book.switches),
+            "nb_grouped_switches": str(0 if energy_log is None else energy_log.requests),
+            "nb_machine_switches": str(0 if energy_log is None else energy_log.switches),
             "scheduling_time": f"{self.scheduling_time:.6f}",
             "simulation_time": f"{self.simulation_time:.6f}",
             **{f"time_{state}": format_seconds(times[state]) for state in MachineState},
@@ -120,7 +121,7 @@ class OutputFiles(AbstractContextManager["OutputFiles"]):
 
 
 def _cells(live: LiveJob) -> list[str]:
-    """Return the cells of a job's row; those of times are empty for one that was rejected."""
+    """Return the cells of a job's row; a rejected job has no times."""
     job, is_rejected = live.job, live.state is JobState.REJECTED
     turnaround = live.ended - job.submit
     times = [
@@ -131,7 +132,7 @@ def _cells(live: LiveJob) -> list[str]:
         format_seconds(turnaround),
         "" if is_rejected else f"{turnaround / live.length:.6f}",
     ]
-    energy = "-1.000000" if live.energy is None else f"{live.energy:.6f}"
+    joules = "-1.000000" if live.joules is None else f"{live.joules:.6f}"
     return [
         job.name,
         job.workload,
@@ -143,13 +144,13 @@ def _cells(live: LiveJob) -> list[str]:
         live.state,
         *([""] * len(times) if is_rejected else times),
         format_intervals(live.machines),
-        "" if is_rejected else energy,
+        "" if is_rejected else joules,
         f'"{live.metadata}"',
     ]
 
 
 class Totals:
-    """What the rows of jobs add up to. Means are over all jobs, those that were rejected too."""
+    """The totals over all jobs. Means are over all jobs, including rejected ones."""
 
     def __init__(self) -> None:
         self._count: Counter[str] = Counter()
@@ -159,7 +160,7 @@ class Totals:
         self._makespan = Duration(0)
 
     def add(self, live: LiveJob) -> None:
-        """Count a job that is over."""
+        """Add a job that has ended or was rejected."""
         self._count["all"] += 1
         if live.state is JobState.REJECTED:
             self._count["rejected"] += 1
@@ -173,7 +174,7 @@ class Totals:
         self._slowdowns.append((live.ended - live.job.submit) / live.length)
 
     def cells(self) -> dict[str, str]:
-        """Return what schedule.csv says of jobs, by column."""
+        """Return the cells of schedule.csv that are about jobs, by column."""
         count = self._count["all"]
         return {
             "makespan": format_seconds(self._makespan),
@@ -193,5 +194,5 @@ class Totals:
 
 
 def _mean(total: float, count: int) -> str:
-    """Return the mean; of nothing it is what C prints of 0/0 there."""
+    """Return a mean; without jobs, the text that C prints for 0/0."""
     return f"{total / count:.6f}" if count else "-nan"

@@ -1,4 +1,4 @@
-"""A Batsim of ours from its arguments to its files: `batkube batsim`, without its command line."""
+"""`batkube batsim` without its command line: reads the inputs, simulates, and writes the output files."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from batkube.workloads.formats.batsim.documents import BatsimDocument, read_bats
 from batkube.workloads.formats.batsim.usage_traces import UsageTraces
 from batkube.workloads.model import Composed, Job, Parallel, Profile, RawProfile
 
-#: Where Batsim looks for its scheduler.
+#: The default endpoint of the scheduler, as in Batsim.
 ENDPOINT = "tcp://localhost:28000"
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatorArguments:
-    """What a simulation is made of, and where its files go."""
+    """The arguments of a simulation."""
 
     platform: Path
     workloads: Sequence[Path]
@@ -37,28 +37,28 @@ class SimulatorArguments:
     prefix: str = "out"
     master: str = MASTER_HOST
     roles: Mapping[str, str] = field(default_factory=dict)
-    #: At most so many machines; and no more than the workloads say, if that counts.
+    #: The maximum number of compute nodes (--mmax), and whether `nb_res` of the workloads limits it (--mmax-workload).
     machines_max: int | None = None
     limits_by_workload: bool = False
     events: Sequence[Path] = ()
     workflows: Sequence[Path] = ()
     options: Options = field(default_factory=Options)
     has_machine_states: bool = True
-    #: How long a reply may take in real time; None for ever, as with Batsim.
-    patience_ns: int | None = None
-    #: Without one all jobs begin at once, on the first machines (--no-sched).
+    #: The real time within which the scheduler must reply; None for no limit, as in Batsim.
+    reply_timeout_ns: int | None = None
+    #: Without a scheduler, all jobs start at once, on the first machines (--no-sched).
     has_scheduler: bool = True
 
 
 class TracedScheduler:
-    """A scheduler whose messages somebody listens to."""
+    """A connection to a scheduler that reports all messages to a listener."""
 
     def __init__(self, scheduler: SchedulerConnection, listener: Callable[[str, str], None]) -> None:
         self._scheduler = scheduler
         self._listener = listener
 
     def request(self, text: str) -> bytes:
-        """Pass a message on, and its reply back."""
+        """Send a message and return the reply."""
         self._listener("to scheduler", text)
         reply = self._scheduler.request(text)
         self._listener("from scheduler", reply.decode(errors="replace"))
@@ -70,26 +70,27 @@ def run_batsim(
     listener: Callable[[str, str], None] | None = None,
     scheduler: SchedulerConnection | None = None,
 ) -> None:
-    """Simulate, and write the files; those of a simulation that breaks off are written up to there.
+    """Simulate, and write the output files; if the simulation is aborted, they are complete up to that date.
 
-    `listener` hears all messages. Without `scheduler` it is the one that listens at the endpoint.
-    Raises InputError for what cannot be used, before anything is written, and RunFailed when the scheduler leaves the
-    simulation, or asks for what Batsim aborts on.
+    `listener` receives the direction and the text of each message. `scheduler` replaces the one at the endpoint.
+
+    Raise InputError for bad inputs, before anything is written, and RunFailed if the scheduler fails or sends a request
+    on which Batsim aborts.
     """
     stopwatch = Stopwatch()
-    inputs, scene = _prepare(arguments)
-    asks = arguments.has_scheduler and scheduler is None
-    requester = Requester(arguments.endpoint, arguments.patience_ns) if asks else None
-    partner = scheduler or requester
-    if partner is not None and listener is not None:
-        partner = TracedScheduler(partner, listener)
+    inputs, kernel = _prepare(arguments)
+    requester = None
+    if arguments.has_scheduler and scheduler is None:
+        scheduler = requester = Requester(arguments.endpoint, arguments.reply_timeout_ns)
+    if scheduler is not None and listener is not None:
+        scheduler = TracedScheduler(scheduler, listener)
     try:
-        with OutputFiles(arguments.prefix, inputs.machines, has_states=arguments.has_machine_states) as tables:
+        with OutputFiles(arguments.prefix, inputs.machines, has_states=arguments.has_machine_states) as output:
             try:
-                simulate(inputs, scene, partner, tables)
+                simulate(inputs, kernel, scheduler, output)
             finally:
-                tables.scheduling_time = 0.0 if requester is None else requester.waited_s
-                tables.simulation_time = stopwatch.real_s
+                output.scheduling_time = 0.0 if requester is None else requester.waited_s
+                output.simulation_time = stopwatch.real_s
     except RunFailed as error:
         raise type(error)(f"{error}\n  what was computed until then is in {arguments.prefix}_*.csv") from error
     finally:
@@ -125,11 +126,13 @@ def _prepare(arguments: SimulatorArguments) -> tuple[SimulationInputs, ActorKern
 def _check_prefix(prefix: str) -> None:
     folder = Path(f"{prefix}_jobs.csv").parent
     if not folder.is_dir():
-        raise InputError("--export", problem=f"there is no folder {folder}", remedy="make it first, as for Batsim")
+        raise InputError(
+            "--export", problem=f"the folder {folder} does not exist", remedy="create it first, as for Batsim"
+        )
 
 
 def _check_profiles(documents: Mapping[str, BatsimDocument]) -> None:
-    """Refuse traces that cannot be read, and jobs that cannot be executed, before anything is written."""
+    """Reject unreadable traces and jobs that cannot be executed, before anything is written."""
     traces = UsageTraces()
     for document in documents.values():
         folder = Path(document.workload.source).parent
@@ -141,35 +144,35 @@ def _check_profiles(documents: Mapping[str, BatsimDocument]) -> None:
 
 
 def _problem_of(job: Job) -> str | None:
-    """Return why a job can never be executed, if it cannot."""
+    """Return why a job can never be executed, or None."""
     profile = job.profile
     if _has_kind(profile, SMPI):
         return (
-            f"its profile {profile.name!r} replays an SMPI trace, which is not modelled; run it under a real Batsim: "
+            f"its profile {profile.name!r} replays an SMPI trace, which is not modelled; use a real Batsim: "
             "batkube run --engine batsim, or batsim itself"
         )
     if isinstance(profile, Parallel) and len(profile.cpu_flops) != job.size:
-        return f"asks for {job.size} machines, and its profile {profile.name!r} is for {len(profile.cpu_flops)}"
+        return f"requests {job.size} machines, and its profile {profile.name!r} is for {len(profile.cpu_flops)}"
     return None
 
 
 def _check_jobs_without_scheduler(documents: Mapping[str, BatsimDocument], count: int) -> None:
-    """Refuse what needs a scheduler, where there is none."""
+    """Reject jobs that need a scheduler, for --no-sched."""
     for document in documents.values():
         for job in document.workload.jobs:
             problem = None
             if job.size > count:
-                problem = f"asks for {job.size} machines of {count}, and without a scheduler nobody can reject it"
+                problem = f"requests {job.size} of {count} machines, and only a scheduler could reject it"
             elif _has_kind(job.profile, "send", "recv"):
-                problem = f"its profile {job.profile.name!r} talks with a scheduler, and there is none"
+                problem = f"its profile {job.profile.name!r} exchanges messages with a scheduler"
             if problem is not None:
                 raise InputError(
-                    document.workload.source, at=f"job {job.name!r}", problem=problem, remedy="leave out --no-sched"
+                    document.workload.source, at=f"job {job.name!r}", problem=problem, remedy="omit --no-sched"
                 )
 
 
 def _has_kind(profile: Profile, *kinds: str) -> bool:
-    """Return whether a profile, or one that it is made of, is of one of Batsim's types."""
+    """Return whether a profile, or one of its parts, is of one of these types of Batsim."""
     if isinstance(profile, Composed):
         return any(_has_kind(part, *kinds) for part in profile.parts)
     return isinstance(profile, RawProfile) and profile.kind in kinds

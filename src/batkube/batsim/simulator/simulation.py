@@ -1,4 +1,4 @@
-"""One simulation as Batsim does it: its actors put together, and time let go on until all is over."""
+"""One simulation: creates Batsim's actors, and steps the kernel until the simulation is over."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from pathlib import Path
 
 from batkube.batsim.protocol.messages import ExecuteJob, Notify
 from batkube.batsim.server.actions import SchedulerActions
-from batkube.batsim.server.batsim_server import BatsimServer
+from batkube.batsim.server.batsim_server import EVENTS, JOBS, BatsimServer
 from batkube.batsim.server.conversation import Conversation, SchedulerConnection
 from batkube.batsim.server.power import MachinePower
 from batkube.batsim.server.simulation_description import describe_simulation
-from batkube.batsim.server.submitters import EVENTS, JOBS, submit_events, submit_jobs
 from batkube.batsim.simgrid.actors import ActorCode, ActorKernel
 from batkube.batsim.simgrid.mailboxes import Mailbox
 from batkube.batsim.simulator.fluid_tasks import FluidTasks
 from batkube.batsim.simulator.job_executor import JobExecutor
 from batkube.batsim.simulator.output_files import OutputFiles
+from batkube.batsim.simulator.submitters import submit_events, submit_jobs
 from batkube.batsim.simulator.workflow_submitter import submit_tasks
 from batkube.batsim.state.jobs import JobRegistry
 from batkube.batsim.state.machines import Machines
 from batkube.batsim.state.options import Options
-from batkube.execution.profiles.energy_log import EnergyLog
-from batkube.execution.profiles.energy_meters import EnergyMeters
+from batkube.execution.energy.log import EnergyLog
+from batkube.execution.energy.meters import EnergyMeters
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.instants import human_duration
 from batkube.platforms.network import Network
@@ -33,12 +33,12 @@ from batkube.workloads.formats.batsim.documents import BatsimDocument
 
 @dataclass(frozen=True, slots=True)
 class SimulationInputs:
-    """What is simulated."""
+    """The inputs of a simulation."""
 
     network: Network
     machines: Machines
     documents: Mapping[str, BatsimDocument]
-    #: Of each events file its events in order.
+    #: The events of each events file, in order.
     events: Sequence[Sequence[Notify]]
     options: Options
     workflows: Sequence[Workflow] = ()
@@ -51,79 +51,83 @@ class SimulationInputs:
 
 
 class UnfinishedJobs(RunFailed):
-    """The scheduler left jobs behind. Batsim says so in its log, and exits as if nothing had happened."""
+    """The scheduler left jobs unfinished. Batsim logs this, and exits with 0."""
 
 
 def simulate(
-    inputs: SimulationInputs, scene: ActorKernel, scheduler: SchedulerConnection | None, tables: OutputFiles
+    inputs: SimulationInputs, kernel: ActorKernel, scheduler: SchedulerConnection | None, output: OutputFiles
 ) -> None:
-    """Simulate to the end; without a scheduler all jobs begin at once. Raises RunFailed when the scheduler leaves."""
+    """Simulate to the end; without a scheduler, all jobs start at once. Raise RunFailed if the scheduler fails."""
     mailbox = Mailbox()
-    workloads = JobRegistry(
+    registry = JobRegistry(
         inputs.documents,
         keeps_profiles=inputs.options.keeps_profiles,
         workflows=[workflow.name for workflow in inputs.workflows],
     )
     conversation: Conversation
     server = BatsimServer(
-        scene,
+        kernel,
         mailbox,
         inputs.options,
         inputs.machines,
-        workloads,
-        tables,
+        registry,
+        output,
         lambda message: conversation.exchange(message),
         {JOBS: len(inputs.sources), EVENTS: len(inputs.events)},
     )
     folders = {name: Path(document.workload.source).parent for name, document in inputs.documents.items()}
-    tasks = FluidTasks(scene, inputs.network, inputs.machines, folders)
-    scene.model = tasks
-    book = power = None
+    tasks = FluidTasks(kernel, inputs.network, inputs.machines, folders)
+    kernel.model = tasks
+    energy_log = power = None
     if inputs.options.has_energy:
         names = [machine.name for machine in inputs.machines.all]
         tasks.meters = EnergyMeters(tasks.platform, names)
-        scene.on_host_activity_end = tasks.meters.update
-        tables.energy_book = book = EnergyLog(tasks.meters, names)
-        power = MachinePower(scene, mailbox, server, inputs.machines, book)
-    executor = JobExecutor(scene, mailbox, server, inputs.machines, workloads, tasks, book)
+        kernel.on_host_activity_end = tasks.meters.update
+        output.energy_log = energy_log = EnergyLog(tasks.meters, names)
+        power = MachinePower(kernel, mailbox, server, inputs.machines, energy_log)
+    executor = JobExecutor(kernel, mailbox, server, inputs.machines, registry, tasks, energy_log)
     if scheduler is None:
-        _start_all(scene, inputs, workloads, executor)
-        while (due := scene.due) is not None:
-            scene.step(due)
+        _start_all(kernel, inputs, registry, executor)
+        while (due := kernel.due) is not None:
+            kernel.step(due)
         return
-    deeds = SchedulerActions(scene, mailbox, inputs.options, inputs.machines, workloads, server, executor, power)
-    conversation = Conversation(scene, mailbox, scheduler, deeds.handler_for, server.on_scheduler_ready)
+    actions = SchedulerActions(kernel, mailbox, inputs.options, inputs.machines, registry, server, executor, power)
+    conversation = Conversation(kernel, mailbox, scheduler, actions.handler_for, server.on_scheduler_ready)
     master = inputs.machines.master
 
-    def first_submission() -> ActorCode:
-        """Have the meters read when the first job of all is due (Batsim: static_job_submitter_process)."""
-        if power is not None and tables.awaits_first_submission:
+    def on_first_job() -> ActorCode:
+        """Read the meters when the first job of any file is due (Batsim: static_job_submitter_process)."""
+        if power is not None and output.awaits_first_submission:
             yield from power.read_meters()
-            tables.record_first_submission(scene.now)
+            output.record_first_submission(kernel.now)
 
     for name in inputs.documents:
-        jobs = workloads.jobs_of(name)
-        scene.spawn(submit_jobs(scene, mailbox, server, jobs, first_submission), master)
+        jobs = registry.jobs_of(name)
+        kernel.spawn(submit_jobs(kernel, mailbox, server, jobs, on_first_job), master)
     for workflow in inputs.workflows:
         limit = inputs.options.workflow_jobs_max
-        scene.spawn(submit_tasks(scene, mailbox, server, workloads, workflow, limit), master)
+        kernel.spawn(submit_tasks(kernel, mailbox, server, registry, workflow, limit), master)
     for events in inputs.events:
-        scene.spawn(submit_events(scene, mailbox, server, events), master)
-    scene.spawn(server.run(describe_simulation(inputs.machines, inputs.sources, inputs.options, workloads)), master)
-    while not server.is_over and (due := scene.due) is not None:
-        scene.step(due)
+        kernel.spawn(submit_events(kernel, mailbox, server, events), master)
+    kernel.spawn(server.run(describe_simulation(inputs.machines, inputs.sources, inputs.options, registry)), master)
+    while not server.is_over and (due := kernel.due) is not None:
+        kernel.step(due)
     if not server.is_over:
-        left = "rejected or killed a job of a workflow, which waits for it"
-        if server.unfinished_jobs:
-            left = f"left {server.unfinished_jobs} jobs that it was told of neither started nor rejected"
-        elif server.awaits_registrations:
-            left = "has not said that it will register no more jobs (NOTIFY of registration_finished)"
-        raise UnfinishedJobs(f"nothing more is due at {human_duration(scene.now)}, and the scheduler {left}")
+        raise UnfinishedJobs(f"no more events at {human_duration(kernel.now)}: the scheduler {_omission(server)}")
 
 
-def _start_all(scene: ActorKernel, inputs: SimulationInputs, workloads: JobRegistry, executor: JobExecutor) -> None:
-    """Let all jobs begin at 0, each on the first machines (Batsim: batexec, `--no-sched`); nobody is told of them."""
+def _omission(server: BatsimServer) -> str:
+    """Return what the scheduler has failed to do, if the simulation cannot continue."""
+    if server.unfinished_jobs:
+        return f"neither executed nor rejected {server.unfinished_jobs} submitted jobs"
+    if server.awaits_registrations:
+        return "did not end the registration of jobs (NOTIFY with the type registration_finished)"
+    return "rejected or killed a job of a workflow, which waits for its completion"
+
+
+def _start_all(kernel: ActorKernel, inputs: SimulationInputs, registry: JobRegistry, executor: JobExecutor) -> None:
+    """Start all jobs at 0, each on the first machines (`--no-sched`; Batsim: batexec_job_launcher_process)."""
     for name in inputs.documents:
-        for live in workloads.jobs_of(name):
-            execution = ExecuteJob(at=scene.now, job_id=live.id, machines=(1 << live.job.size) - 1)
-            scene.spawn(executor.run(live, execution, is_told=False), inputs.machines.all[0].name)
+        for live in registry.jobs_of(name):
+            execution = ExecuteJob(at=kernel.now, job_id=live.id, machines=(1 << live.job.size) - 1)
+            kernel.spawn(executor.run(live, execution, notifies_server=False), inputs.machines.all[0].name)

@@ -1,1 +1,1 @@
-"""State of a simulated Batsim: jobs, machines, options, progress."""
+"""The state of a simulated Batsim: jobs, profiles, machines, options (shared by `simulator` and `schedulers`)."""

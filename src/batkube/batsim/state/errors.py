@@ -1,4 +1,4 @@
-"""What makes Batsim abort."""
+"""The error for requests on which Batsim aborts."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from batkube.kernel.errors import RunFailed
 
 
 class BatsimAbort(RunFailed):
-    """The scheduler asked for what Batsim does not do; Batsim 4.2.1 aborts with these words."""
+    """The scheduler sent a request on which Batsim 4.2.1 aborts; where Batsim has a message, it is this one."""

@@ -1,4 +1,7 @@
-"""The jobs and profiles of a simulation, those of files and those that the scheduler registers."""
+"""The jobs and profiles of a simulation: those of workload files, and those that the scheduler registers.
+
+Imitated: Batsim 4.2.1, src/jobs.cpp, src/profiles.cpp and src/workload.cpp.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _NO_TIME = Duration(0)
 
 
 class JobState(enum.StrEnum):
-    """Where a job is in its life, in Batsim's words."""
+    """The state of a job, with Batsim's names (job_state_to_string in src/jobs.cpp)."""
 
     NOT_SUBMITTED = "NOT_SUBMITTED"
     SUBMITTED = "SUBMITTED"
@@ -35,46 +38,46 @@ class JobState(enum.StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing more becomes of the job."""
+        """Whether the job has ended or was rejected."""
         return self not in (JobState.NOT_SUBMITTED, JobState.SUBMITTED, JobState.RUNNING)
 
 
 @dataclass(slots=True, eq=False)
 class LiveJob:
-    """A job and what has become of it."""
+    """A job and its state in the simulation."""
 
     job: Job
-    #: As the scheduler is told of it.
+    #: The JSON that the scheduler receives.
     description: JsonObject
     profile_description: JsonObject
     state: JobState = JobState.NOT_SUBMITTED
     return_code: int = -1
-    #: When it began; meaningful once it has.
+    #: When it started, if it has.
     started: Instant = START
     length: Duration = _NO_TIME
     machines: int = 0
-    #: Joules of its machines while it ran; None where energy is not counted.
-    energy: float | None = None
+    #: The energy of its machines while it ran; None without energy accounting.
+    joules: float | None = None
     metadata: str = ""
     is_kill_requested: bool = False
-    #: What the scheduler said to it and it has not read.
+    #: Unread messages of the scheduler.
     inbox: deque[str] = field(default_factory=deque)
-    #: On which of its machines the processes of its traces are; those of the first are those of all.
+    #: The position of each trace process in its allocation; its first usage trace determines those of the others.
     ranks: Sequence[int] = ()
-    #: Who carries it out, while it runs.
+    #: The actor that executes it.
     actor: Actor | None = None
-    #: What runs together with it, if anything does.
+    #: The profile of its additional_io_job, if any.
     io_profile: Profile | None = None
     progress: JobProgress | None = None
 
     @property
     def id(self) -> str:
-        """Its identity on the wire, `workload!name`."""
+        """Its id in the protocol, `workload!name`."""
         return self.job.key
 
     @property
     def ended(self) -> Instant:
-        """When it was over."""
+        """When it ended."""
         return Instant(self.started + self.length)
 
 
@@ -84,49 +87,52 @@ class JobRegistry:
     def __init__(
         self, documents: Mapping[str, BatsimDocument], *, keeps_profiles: bool, workflows: Iterable[str] = ()
     ) -> None:
-        """`keeps_profiles`: those of jobs that have ended can be used by new ones (--enable-profile-reuse).
+        """`keeps_profiles`: new jobs may use profiles of jobs that have ended (--enable-profile-reuse).
 
-        `workflows` are workloads whose jobs come to be while the simulation goes on.
+        `workflows` are the names of workloads whose jobs are added during the simulation.
         """
         self._keeps_profiles = keeps_profiles
-        #: None for profiles that nobody uses any more.
+        #: By workload and name; None for a profile that was removed, whose name stays taken.
         self._profiles: dict[str, dict[str, tuple[Profile, JsonObject] | None]] = {}
         self._jobs: dict[str, LiveJob] = {}
-        #: Ids of jobs that have ended and are forgotten.
-        self._forgotten: set[str] = set()
+        #: Ids of jobs that have ended and were deleted.
+        self._deleted: set[str] = set()
         for name, document in documents.items():
             used = _used_profiles(document)
-            known = {one: (document.profiles[one], document.profile_descriptions[one]) for one in document.profiles}
-            self._profiles[name] = {one: entry if one in used else None for one, entry in known.items()}
+            self._profiles[name] = {
+                profile: (document.profiles[profile], document.profile_descriptions[profile])
+                if profile in used
+                else None
+                for profile in document.profiles
+            }
             for job, description in zip(document.workload.jobs, document.job_descriptions, strict=True):
-                profile = document.profile_descriptions[str(description["profile"])]
-                live = LiveJob(job, {**description, "id": job.key}, profile)
-                self._jobs[job.key] = live
+                profile_description = document.profile_descriptions[str(description["profile"])]
+                self._jobs[job.key] = LiveJob(job, {**description, "id": job.key}, profile_description)
         for name in workflows:
             self._profiles[name] = {}
 
     def add(self, job: Job, description: JsonObject, profile_description: JsonObject) -> LiveJob:
-        """Add a job of a workflow, which has a profile of its own."""
+        """Add a job of a workflow, with its profile."""
         self._profiles[job.workload][job.profile.name] = job.profile, profile_description
         live = self._jobs[job.key] = LiveJob(job, description, profile_description)
         return live
 
     def jobs_of(self, workload: str) -> list[LiveJob]:
-        """Return the jobs of a workload's file in the order in which they are submitted."""
+        """Return the jobs of a workload file, in the order of submission."""
         return [live for live in self._jobs.values() if live.job.workload == workload]
 
     def profile_descriptions(self) -> Iterator[tuple[str, JsonObject]]:
-        """Yield for each workload its profiles in use, as files describe them."""
+        """Yield for each workload the descriptions of its profiles that are in use."""
         for workload, profiles in self._profiles.items():
             yield workload, {name: entry[1] for name, entry in profiles.items() if entry is not None}
 
-    def is_known(self, job_id: str) -> bool:
-        """Return whether there is, or was, a job of this id."""
+    def is_registered(self, job_id: str) -> bool:
+        """Return whether a job of this id exists, or existed."""
         self._check_id(job_id)
-        return job_id in self._jobs or job_id in self._forgotten
+        return job_id in self._jobs or job_id in self._deleted
 
     def job(self, job_id: str) -> LiveJob:
-        """Return a job that has not ended, or has and was not told of yet."""
+        """Return a job; jobs are deleted once their end has been reported."""
         self._check_id(job_id)
         live = self._jobs.get(job_id)
         if live is None:
@@ -134,32 +140,32 @@ class JobRegistry:
         return live
 
     def profile(self, workload: str, name: str) -> Profile | None:
-        """Return a profile by its name, None if it is not there or was collected."""
+        """Return a profile, or None if it does not exist or was removed."""
         entry = self._profiles.get(workload, {}).get(name)
         return None if entry is None else entry[0]
 
     def register_profile(self, workload: str, name: str, description: JsonObject) -> Profile:
-        """Add a profile of the scheduler's own; its workload is made if need be."""
+        """Add a profile that the scheduler registers; create its workload if necessary."""
         profiles = self._profiles.setdefault(workload, {})
         if name in profiles:
             raise BatsimAbort(
                 f"Invalid new profile registration: profile '{name}' already existed in workload '{workload}'"
             )
-        known = {one: entry[1] for one, entry in profiles.items() if entry is not None}
+        descriptions = {other: entry[1] for other, entry in profiles.items() if entry is not None}
         if description.get("type") in (SMPI, USAGE_TRACE):
             raise BatsimAbort(
                 "Trying to create a SMPI profile from another source than a file workload, which is not implemented at "
                 f"the moment (profile '{name}')."
             )
         try:
-            profile = read_registered_profile(name, description, known)
+            profile = read_registered_profile(name, description, descriptions)
         except InputError as error:
             raise BatsimAbort(f"Invalid JSON profile received from the scheduler: {error}") from None
         profiles[name] = profile, description
         return profile
 
     def io_profile(self, live: LiveJob, name: str, description: JsonObject | None) -> Profile:
-        """Return what is to run together with a job: a profile of its workload, or one that is added to it now."""
+        """Return the profile of an additional_io_job: an existing one, or a new one if it has a description."""
         workload = live.job.workload
         if description is not None:
             if name in self._profiles[workload]:
@@ -171,48 +177,47 @@ class JobRegistry:
         return profile
 
     def register_job(self, job_id: str, description: JsonObject) -> LiveJob:
-        """Add a job of the scheduler's own."""
-        workload, own_name = self._check_id(job_id)
+        """Add a job that the scheduler registers."""
+        workload, job_name = self._check_id(job_id)
         if workload not in self._profiles:
             raise BatsimAbort(f"Internal error: Workload '{workload}' should exist.")
-        if self.is_known(job_id):
+        if self.is_registered(job_id):
             raise BatsimAbort(f"Cannot register new job '{job_id}', it already exists in the workload.")
         if "id" not in description:
             raise BatsimAbort("Invalid JSON job submitted by the scheduler: one job has no 'id' field")
-        if str(description["id"]) not in (job_id, own_name):
+        if str(description["id"]) not in (job_id, job_name):
             raise BatsimAbort(
                 f"REGISTER_JOB: the 'id' of the job is '{description['id']}', and its 'job_id' '{job_id}'"
             )
         if "subtime" not in description:
             raise BatsimAbort(f"Invalid JSON job submitted by the scheduler: job '{job_id}' has no 'subtime' field")
-        profiles = {one: entry for one, entry in self._profiles[workload].items() if entry is not None}
         name = description.get("profile")
-        if name not in profiles:
+        entry = self._profiles[workload].get(name) if isinstance(name, str) else None
+        if entry is None:
             raise BatsimAbort(
                 f"Invalid JSON job submitted by the scheduler: the profile {name} for job {job_id} does not exist"
             )
         try:
-            job = read_registered_job(job_id, description, profiles[str(name)][0])
+            job = read_registered_job(job_id, description, entry[0])
         except InputError as error:
             raise BatsimAbort(f"Invalid JSON job submitted by the scheduler: {error}") from None
-        live = LiveJob(job, {**description, "id": job_id}, profiles[str(name)][1], state=JobState.SUBMITTED)
-        self._jobs[job_id] = live
+        live = self._jobs[job_id] = LiveJob(job, {**description, "id": job_id}, entry[1], state=JobState.SUBMITTED)
         return live
 
-    def forget(self, job_id: str) -> None:
-        """Let go of a job that the scheduler was told the end of, and of its profile unless those are kept."""
+    def delete(self, job_id: str) -> None:
+        """Delete a job whose end was reported, and its profile unless profiles are kept (Batsim: delete_jobs)."""
         live = self._jobs.pop(job_id)
-        self._forgotten.add(job_id)
+        self._deleted.add(job_id)
         if not self._keeps_profiles:
-            self._collect(live.job.workload, live.job.profile)
+            self._remove_profile(live.job.workload, live.job.profile)
 
-    def _collect(self, workload: str, profile: Profile) -> None:
-        """Drop a profile and those it is made of, whoever else names them (Batsim: Profiles::remove_profile)."""
+    def _remove_profile(self, workload: str, profile: Profile) -> None:
+        """Remove a profile and its parts, even if others use them (Batsim: Profiles::remove_profile)."""
         profiles = self._profiles[workload]
         if profiles.get(profile.name) is None:
             return
         for part in getattr(profile, "parts", ()):
-            self._collect(workload, part)
+            self._remove_profile(workload, part)
         profiles[profile.name] = None
 
     def _check_id(self, job_id: str) -> tuple[str, str]:
@@ -226,15 +231,16 @@ class JobRegistry:
 
 
 def _used_profiles(document: BatsimDocument) -> set[str]:
-    """Return the profiles of jobs and those they are made of; others are collected before the simulation begins.
+    """Return the profiles that jobs use, directly or as parts; Batsim removes the others before the simulation.
 
-    Batsim counts references, and those of `recv` profiles to others are names and do not count.
+    It counts references (Batsim: Profiles::remove_unreferenced_profiles); the profiles that `recv` names are not
+    references.
     """
     used: set[str] = set()
-    waiting = [job.profile for job in document.workload.jobs]
-    while waiting:
-        profile = waiting.pop()
+    pending = [job.profile for job in document.workload.jobs]
+    while pending:
+        profile = pending.pop()
         if profile.name not in used:
             used.add(profile.name)
-            waiting += getattr(profile, "parts", ())
+            pending += getattr(profile, "parts", ())
     return used

@@ -1,4 +1,4 @@
-"""What a simulation is to be like: the part of Batsim's options that schedulers notice."""
+"""The options of a simulation that affect what schedulers receive."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from batkube.batsim.protocol.messages import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Batsim's options by their meaning; the defaults are Batsim's."""
+    """Batsim's options by meaning, with Batsim's defaults."""
 
     allows_compute_sharing: bool = False
     allows_storage_sharing: bool = True
@@ -20,12 +20,12 @@ class Options:
     forwards_unknown_events: bool = False
     scheduler_configuration: str = ""
     has_energy: bool = False
-    #: At most so many jobs of a workflow at once; 0 for any number.
+    #: The maximum of simultaneous jobs per workflow; 0 for no limit.
     workflow_jobs_max: int = 0
     ignores_beyond_workflow: bool = False
 
     def to_config(self) -> JsonObject:
-        """Return what SIMULATION_BEGINS says of them; Redis is never used, and its defaults are told as by Batsim."""
+        """Return the `config` of SIMULATION_BEGINS (Batsim: docs/protocol.rst); Redis is off and has its defaults."""
         return {
             "redis-enabled": False,
             "redis-hostname": "127.0.0.1",

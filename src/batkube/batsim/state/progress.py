@@ -1,7 +1,8 @@
-"""How far a job is: a leaf that was begun, or a sequence and the place reached in it.
+"""The progress of a job, as JOB_KILLED reports it.
 
-What runs together with a job (`additional_io_job`) is told here too, part by part, as Batsim's own tree of tasks does
-(Batsim 4.2.1, src/jobs_execution.cpp, initialize_sequential_tasks).
+A leaf of the profile tree has a fraction that is done; a sequence has the index and the progress of its current part.
+Imitated: Batsim 4.2.1, BatTask::compute_tasks_progress in src/jobs.cpp and initialize_sequential_tasks in
+src/jobs_execution.cpp, which also pairs the parts of a job's profile with those of its additional_io_job.
 """
 
 from __future__ import annotations
@@ -15,46 +16,46 @@ from batkube.workloads.model import Composed, Profile
 
 
 class JobProgress:
-    """How far a profile is, told when somebody asks."""
+    """The progress of one profile, computed on request."""
 
-    def __init__(self, profile: str, beside: Profile | None = None) -> None:
+    def __init__(self, profile: str, io_profile: Profile | None = None) -> None:
         self._profile = profile
-        #: What runs together with it; beside a sequence it is one of as many parts.
-        self.io_profile = beside
-        #: The share that is done of a leaf that was begun.
+        #: The profile that runs beside it; beside a sequence, a sequence of as many parts.
+        self.io_profile = io_profile
+        #: Returns the fraction that is done, for a leaf that has begun.
         self._fraction_done: Callable[[Instant], float] | None = None
-        #: Of a sequence: how many of its parts are done, and the one that runs.
+        #: The index of the current part of a sequence, and its progress.
         self._current_part: tuple[int, JobProgress] | None = None
-        self._has_chosen = False
+        self._has_selected = False
 
     def begin_delay(self, length: Duration, now: Instant) -> None:
-        """It waits."""
+        """Record the start of a delay."""
         self._fraction_done = lambda at: 1.0 if length == 0 else (at - now) / length
 
-    def begin_task(self, share: Callable[[Instant], float]) -> None:
-        """It computes or communicates; `share` tells how much of that is done."""
-        self._fraction_done = share
+    def begin_task(self, fraction_done: Callable[[Instant], float]) -> None:
+        """Record the start of a task; `fraction_done` returns how much of it is done."""
+        self._fraction_done = fraction_done
 
     def begin_part(self, index: int, part: str) -> JobProgress:
-        """Its part number `index` begins."""
-        beside = self.io_profile.parts if isinstance(self.io_profile, Composed) else ()
-        inner = JobProgress(part, beside[index % len(beside)] if beside else None)
-        self._current_part = index, inner
-        return inner
+        """Record the start of a part of the sequence, and return its progress."""
+        io_parts = self.io_profile.parts if isinstance(self.io_profile, Composed) else ()
+        progress = JobProgress(part, io_parts[index % len(io_parts)] if io_parts else None)
+        self._current_part = index, progress
+        return progress
 
-    def begin_chosen_profile(self, part: str) -> JobProgress:
-        """It goes on with another profile, of which nobody can tell how far it is."""
-        self._has_chosen = True
-        return JobProgress(part)
+    def begin_selected_profile(self, profile: str) -> JobProgress:
+        """Record that a `recv` profile continues with another one, and return the progress of the latter."""
+        self._has_selected = True
+        return JobProgress(profile)
 
     def to_json(self, now: Instant) -> JsonObject:
-        """Return it as a JOB_KILLED event has it; `profile_name` is what Batsim 4.2.1 calls the profile.
+        """Return the value for `job_progress`; Batsim 4.2.1 writes the profile as `profile_name`.
 
-        Raises Refusal for a `recv` that goes on with another profile: that is no sequence, and so a leaf with a part.
+        Raise BatsimAbort for a `recv` that continues with another profile: Batsim treats it as a leaf with a part.
         """
-        if self._has_chosen:
+        if self._has_selected:
             raise BatsimAbort(
-                f"Leaves should not contain sub tasks: '{self._profile}' cannot be killed while it goes on"
+                f"Leaves should not contain sub tasks: '{self._profile}' cannot be killed while it runs another profile"
             )
         if self._fraction_done is not None:
             return {"profile_name": self._profile, "progress": float(self._fraction_done(now))}

@@ -1,1 +1,1 @@
-"""Accounting: what is free on each vertex, now and later."""
+"""Accounting: free units of every vertex, now and in the future."""

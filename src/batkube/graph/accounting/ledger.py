@@ -1,11 +1,13 @@
-"""The ledger: who has which vertex, and when. One page per vertex that any job ever touched.
+"""The ledger: which job uses which vertex, and when. It has an entry for every vertex ever used.
 
-A job that has a vertex for itself holds units of it in the vertex's planner. Every vertex it touches, shared ones on
-the way down too, counts the job in a second planner, by which "nobody else here" is checked at once; and what it takes
-in all below a vertex is planned in that subtree's filter. Fluxion: `schedule`, `idata.x_checker`, `idata.subplans`.
+A job that uses a vertex exclusively holds units in the planner of its entry. A second planner
+counts all jobs that use the vertex, including those that share it on the way down, so that
+exclusive use is checked in one step. The job's use of the whole subtree is planned in the vertex's
+filter. Imitates `schedule`, `idata.x_checker` and `idata.subplans` of Fluxion (flux-sched
+resource/schema/sched_data.hpp, infra_data.hpp).
 
-Every change is noted at all vertices from the root down to what it is about, so where nothing was noted since a walk
-came by, nothing changed in the whole subtree: what the walk learned of it holds still.
+A change is recorded for the vertex and all its ancestors. If nothing is recorded for a vertex since
+a walk visited it, its whole subtree is unchanged, and the walk's result is still valid.
 """
 
 from __future__ import annotations
@@ -16,70 +18,70 @@ from batkube.graph.accounting.planner import Planner
 from batkube.graph.accounting.pruning import SubtreeFilters
 from batkube.graph.resources import ResourceGraph
 
-#: How many jobs may share a vertex, as in Fluxion.
+#: The maximum number of jobs that share a vertex, as in Fluxion (X_CHECKER_NJOBS).
 JOBS_MAX = 0x40000000
 
 
 class LedgerEntry:
-    """What is booked on one vertex."""
+    """The bookings of one vertex."""
 
-    __slots__ = ("allocations", "filter_spans", "has_uncounted_jobs", "jobs", "plan", "reservations", "tags")
+    __slots__ = ("allocations", "filter_spans", "has_uncounted_jobs", "jobs", "reservations", "tags", "units")
 
     def __init__(self, size: int) -> None:
-        #: Units, of those who hold some of the vertex for themselves.
-        self.plan = Planner(size)
-        #: One for every job that touches the vertex.
+        #: Units held by jobs that use the vertex exclusively.
+        self.units = Planner(size)
+        #: One unit for every job that uses the vertex, exclusively or not.
         self.jobs = Planner(JOBS_MAX)
-        #: The spans in `plan`, by job: of those who have it now, and of those who will.
+        #: The spans in `units` by job, for allocations now and reservations in the future.
         self.allocations: dict[int, int] = {}
         self.reservations: dict[int, int] = {}
-        #: The spans in `jobs`, by job; None for one whose span is gone while the job is not.
+        #: The spans in `jobs` by job; None after `uncount`.
         self.tags: dict[int, int | None] = {}
-        #: The spans in the filter of the vertex's subtree, by job.
+        #: The spans in the filter of the vertex's subtree by job.
         self.filter_spans: dict[int, int] = {}
-        #: Whether a job has something below that is not counted in `jobs`.
+        #: Whether a job uses something in the subtree without a unit in `jobs`.
         self.has_uncounted_jobs = False
 
 
 class Ledger:
-    """The pages of all vertices, and the stamps that tell what changed."""
+    """The entries of all vertices, and the changes since walks visited them."""
 
     def __init__(self, graph: ResourceGraph, filters: SubtreeFilters, subsystem: str) -> None:
         self.graph = graph
         self.filters = filters
         self.subsystem = subsystem
         self.entries: dict[int, LedgerEntry] = {}
-        #: The vertices that each job touches, children before their parents.
+        #: The vertices that each job uses, children before their parents.
         self.vertices_of_job: dict[int, list[int]] = {}
-        #: For each vertex that somebody asked for: the edges down from it behind which something changed, with the
-        #: number of the last change there. The latest is the last one.
+        #: For each tracked vertex: the edges down from it with changes below them, and the number of
+        #: the last change there. The edge with the latest change comes last.
         self._changes: dict[int, dict[int, int]] = {}
         self._last_change = 0
 
     def track_changes_below(self, vertex: int) -> dict[int, int]:
-        """Return what changes behind the edges down from a vertex, from now on; it is kept up to date."""
+        """Return the changes below the edges down from a vertex. The mapping is updated from now on."""
         return self._changes.setdefault(vertex, {})
 
     def stop_tracking(self) -> None:
-        """Forget who asked for changes."""
+        """Stop updating the mappings that `track_changes_below` returned."""
         self._changes.clear()
 
     def mark_changed(self, vertex: int) -> None:
-        """Say that something about a vertex changed, and so about all around it."""
+        """Record a change of a vertex, for it and all its ancestors."""
         self._last_change += 1
-        reached = {vertex: None}
+        visited = {vertex}
         stack = [vertex]
         while stack:
             current = stack.pop()
             self._record_change(current)
             for edge in self.graph.in_edges.get(current, ()):
                 parent = self.graph.edge_source[edge]
-                if parent not in reached:
-                    reached[parent] = None
+                if parent not in visited:
+                    visited.add(parent)
                     stack.append(parent)
 
     def _record_change(self, vertex: int) -> None:
-        """Note at the edges to a vertex that something changed behind them."""
+        """Record the latest change at the tracked edges into a vertex."""
         for edge in self.graph.in_edges.get(vertex, ()):
             changes = self._changes.get(self.graph.edge_source[edge])
             if changes is not None:
@@ -87,84 +89,84 @@ class Ledger:
                 changes[edge] = self._last_change
 
     def entry(self, vertex: int) -> LedgerEntry:
-        """Return the page of a vertex, a new one if it has none."""
-        page = self.entries.get(vertex)
-        if page is None:
-            page = self.entries[vertex] = LedgerEntry(self.graph.size[vertex])
-        return page
+        """Return the entry of a vertex, created on first use."""
+        entry = self.entries.get(vertex)
+        if entry is None:
+            entry = self.entries[vertex] = LedgerEntry(self.graph.size[vertex])
+        return entry
 
     def free(self, vertex: int, start: int, duration: int) -> int:
-        """Return how many units of a vertex are free all through a window."""
-        page = self.entries.get(vertex)
-        return self.graph.size[vertex] if page is None else page.plan.free_during(start, duration)
+        """Return the units of a vertex that are free throughout a window."""
+        entry = self.entries.get(vertex)
+        return self.graph.size[vertex] if entry is None else entry.units.free_during(start, duration)
 
     def allocate(self, vertex: int, job: int, start: int, duration: int, units: int, *, is_reservation: bool) -> bool:
-        """Give a job units of a vertex for itself; False if there are not so many free."""
-        page = self.entry(vertex)
-        span = page.plan.add(start, duration, units)
+        """Allocate units of a vertex to a job exclusively; return False if too few are free."""
+        entry = self.entry(vertex)
+        span = entry.units.add(start, duration, units)
         if span is not None:
-            (page.reservations if is_reservation else page.allocations)[job] = span
+            (entry.reservations if is_reservation else entry.allocations)[job] = span
         return span is not None
 
     def tag(self, vertex: int, job: int, start: int, duration: int, below: Mapping[str, int]) -> None:
-        """Note that a job touches a vertex and takes so much below it, by type that is tracked."""
-        page = self.entry(vertex)
-        page.tags[job] = page.jobs.add(start, duration, 1)
+        """Record that a job uses a vertex, and the tracked amounts that it uses below it."""
+        entry = self.entry(vertex)
+        entry.tags[job] = entry.jobs.add(start, duration, 1)
         planner = self.filters.planner(vertex) if below else None
         if planner is not None:
             span = planner.add(start, duration, below)
             if span is not None:
-                page.filter_spans[job] = span
+                entry.filter_spans[job] = span
         self.vertices_of_job.setdefault(job, []).append(vertex)
-        # What is around it is tagged as well, one vertex after the other.
+        # The caller tags the ancestors too, so the change is recorded for this vertex only.
         self._last_change += 1
         self._record_change(vertex)
 
     def release(self, vertex: int, job: int) -> int:
-        """Take a vertex from a job and return how many units it held."""
-        page = self.entries[vertex]
+        """Release a vertex from a job and return the number of units that it held."""
+        entry = self.entries[vertex]
         self.untag(vertex, job)
-        filter_span = page.filter_spans.pop(job, None)
+        filter_span = entry.filter_spans.pop(job, None)
         planner = self.filters.planner(vertex)
         if filter_span is not None and planner is not None and filter_span in planner.spans:
             planner.remove(filter_span)
         return self.release_units(vertex, job)
 
     def untag(self, vertex: int, job: int) -> None:
-        """Forget that a job touches a vertex."""
-        page = self.entries[vertex]
-        span = page.tags.pop(job, None)
+        """Record that a job no longer uses a vertex."""
+        entry = self.entries[vertex]
+        span = entry.tags.pop(job, None)
         if span is not None:
-            page.jobs.remove(span)
+            entry.jobs.remove(span)
         self.mark_changed(vertex)
 
     def uncount(self, vertex: int, job: int) -> None:
-        """Count a job no more among those that touch a vertex."""
-        page = self.entries[vertex]
-        span = page.tags.get(job)
+        """Remove a job from the count of jobs on a vertex, but keep its tag."""
+        entry = self.entries[vertex]
+        span = entry.tags.get(job)
         if span is not None:
-            page.jobs.remove(span)
-            page.tags[job] = None
-            page.has_uncounted_jobs = True
+            entry.jobs.remove(span)
+            entry.tags[job] = None
+            entry.has_uncounted_jobs = True
         self.mark_changed(vertex)
 
     def mark_uncounted(self, vertex: int) -> None:
-        """Say that a job has something of a vertex without being counted at it and around it."""
+        """Record that a job uses a vertex without being counted there and at its ancestors."""
         for current in (vertex, *self.graph.ancestors(vertex, self.subsystem)):
             self.entry(current).has_uncounted_jobs = True
         self.mark_changed(vertex)
 
     def release_units(self, vertex: int, job: int) -> int:
-        """Free the units that a job holds of a vertex, and return how many they were."""
-        page = self.entries.get(vertex)
-        if page is None:
+        """Release the units that a job holds of a vertex, and return their number."""
+        entry = self.entries.get(vertex)
+        if entry is None:
             return 0
-        span = page.allocations.pop(job, None)
+        span = entry.allocations.pop(job, None)
         if span is None:
-            span = page.reservations.pop(job, None)
+            span = entry.reservations.pop(job, None)
         if span is None:
             return 0
-        units = page.plan.spans[span].units
-        page.plan.remove(span)
+        units = entry.units.spans[span].units
+        entry.units.remove(span)
         self.mark_changed(vertex)
         return units

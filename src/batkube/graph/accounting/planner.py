@@ -1,11 +1,13 @@
-"""Planners: how much of a quantity is free, at every time, now and in the future.
+"""Planners: the free units of a resource at every time, now and in the future.
 
-A planner knows the *spans* that were planned on it: so many units from a start (included) to an end (excluded). Times
-are whole numbers, from zero to `PLAN_END`. What is free changes at starts and ends only, so a planner keeps these
-*points* in order with what is free from each on, and a question about a window looks at the points in it. With one
-span or none, as nearly all vertices of a large graph have, there are no lists of points at all.
+A planner holds *spans*: a number of units from a start (inclusive) to an end (exclusive). Times are
+integers from zero to `PLAN_END`. The free units change at starts and ends of spans only. A planner
+keeps these *points* sorted, with the free units from each point on, so that a query looks at the
+points of its window only. Planners with at most one span, which are nearly all of a large graph,
+have no lists of points.
 
-Fluxion: resource/planner; a request can only ever fit first at a point, or at the time it is asked for.
+A request can fit for the first time only at a point, or at the time of the request. Imitates
+flux-sched resource/planner.
 """
 
 from __future__ import annotations
@@ -14,12 +16,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-#: The end of all plans, as in Fluxion: the greatest 64-bit number.
+#: The end of all plans, as in Fluxion: the maximum of int64.
 PLAN_END = 2**63 - 1
 
 
 class PlannedSpan(NamedTuple):
-    """So many units, from `start` until just before `end`."""
+    """A number of units from `start` until just before `end`."""
 
     start: int
     end: int
@@ -27,26 +29,27 @@ class PlannedSpan(NamedTuple):
 
 
 class Planner:
-    """What is free of one quantity, over time."""
+    """The free units of one resource over time."""
 
     __slots__ = ("_free", "_number", "_times", "_uses", "spans", "total")
 
     def __init__(self, total: int) -> None:
         self.total = total
-        #: The spans, by the number that `add` gave them.
+        #: The spans by the number that `add` returned.
         self.spans: dict[int, PlannedSpan] = {}
         self._number = 0
-        #: The points, what is free from each on, and how many spans start or end there. None before a second span.
+        #: The points, the free units from each on, and how many spans start or end there. None until
+        #: there is a second span.
         self._times: list[int] | None = None
         self._free: list[int] = []
         self._uses: list[int] = []
 
     def free_at(self, time: int) -> int:
-        """Return what is free at a time."""
+        """Return the units that are free at a time."""
         return self.free_during(time, 1)
 
     def free_during(self, start: int, duration: int) -> int:
-        """Return what is free all through a window."""
+        """Return the units that are free throughout a window."""
         end = start + duration
         if self._times is None:
             units = sum(span.units for span in self.spans.values() if span.start < end and start < span.end)
@@ -56,19 +59,11 @@ class Planner:
         return min(self._free[first:last])
 
     def fits(self, start: int, duration: int, units: int) -> bool:
-        """Tell whether so many units are free all through a window that the plan covers."""
+        """Return whether units are free throughout a window that ends before the plan does."""
         return start + duration <= PLAN_END and self.free_during(start, duration) >= units
 
-    def first_fit(self, not_before: int, duration: int, units: int) -> int | None:
-        """Return the first point, not before a time, from which on a request fits; None if there is none."""
-        return next(self.fitting_points(not_before, duration, units), None)
-
-    def next_fit(self, after: int, duration: int, units: int) -> int | None:
-        """Return the first such point after another one."""
-        return self.first_fit(after + 1, duration, units)
-
     def fitting_points(self, not_before: int, duration: int, units: int) -> Iterator[int]:
-        """Yield the points from which on a request fits, in order. The planner must not change meanwhile."""
+        """Yield the points at which a request can start, in order. The planner must not change meanwhile."""
         if units > self.total:
             return
         for time in self.points():
@@ -78,13 +73,13 @@ class Planner:
                 yield time
 
     def points(self) -> list[int]:
-        """Return the times at which something starts or ends, and zero."""
+        """Return zero and the times at which a span starts or ends."""
         if self._times is not None:
             return list(self._times)
         return sorted({0}.union(*((span.start, span.end) for span in self.spans.values())))
 
     def add(self, start: int, duration: int, units: int) -> int | None:
-        """Plan a span and return its number; None if there is not so much free."""
+        """Plan a span and return its number; None if too few units are free."""
         if start < 0 or duration < 1 or units < 0 or not self.fits(start, duration, units):
             return None
         if self.spans and self._times is None:
@@ -96,7 +91,7 @@ class Planner:
         return self._number
 
     def remove(self, number: int) -> None:
-        """Forget a span."""
+        """Remove a span."""
         span = self.spans.pop(number)
         if not self.spans:
             self._times = None
@@ -106,10 +101,10 @@ class Planner:
             self._release_point(span.end)
 
     def reduce(self, number: int, units: int) -> bool:
-        """Take units from a span; one of which nothing remains is removed, which is told."""
+        """Release units of a span. A span without units is removed; return whether it was."""
         span = self.spans[number]
         if units > span.units:
-            raise ValueError(f"a span of {span.units} units cannot lose {units}")
+            raise ValueError(f"cannot release {units} units of a span of {span.units}")
         if units == span.units:
             self.remove(number)
             return True
@@ -118,22 +113,18 @@ class Planner:
         return False
 
     def resize(self, total: int) -> None:
-        """Change how much there is in all. Where more is planned than that, nothing is free: never less than nothing.
+        """Change the total. Free units become zero at points where more than the new total is planned.
 
-        So does Fluxion (planner::update_total); what is given back later is free again, whoever had it.
+        As in Fluxion (`planner::update_total`), units that are released later are free again in any
+        case.
         """
         if self.spans and self._times is None:
             self._build_points()
         self._free = [max(free + total - self.total, 0) for free in self._free]
         self.total = total
 
-    def clear(self) -> None:
-        """Forget all spans."""
-        self.spans.clear()
-        self._times = None
-
     def _build_points(self) -> None:
-        """Make the points of the spans there are."""
+        """Create the points of all spans."""
         self._times, self._free, self._uses = [0], [self.total], [1]
         for span in self.spans.values():
             self._add_to_points(span)
@@ -144,7 +135,7 @@ class Planner:
         self._adjust_free(span, -span.units)
 
     def _ensure_point(self, time: int) -> None:
-        """Make sure that there is a point at a time, with one more use."""
+        """Add a point, or count one more use of an existing one."""
         assert self._times is not None
         index = bisect_left(self._times, time)
         if index == len(self._times) or self._times[index] != time:
@@ -154,7 +145,7 @@ class Planner:
         self._uses[index] += 1
 
     def _adjust_free(self, span: PlannedSpan, units: int) -> None:
-        """Free so many units more as long as a span lasts."""
+        """Add to the free units for the duration of a span."""
         if self._times is None:
             return
         first = bisect_left(self._times, span.start)
@@ -162,7 +153,7 @@ class Planner:
         self._free[first:last] = [free + units for free in self._free[first:last]]
 
     def _release_point(self, time: int) -> None:
-        """Take a use from a point; without any it is none."""
+        """Count one use less of a point; remove it after the last one."""
         assert self._times is not None
         index = bisect_left(self._times, time)
         self._uses[index] -= 1
@@ -171,36 +162,36 @@ class Planner:
 
 
 class MultiPlanner:
-    """Planners of several types together: a span takes some of each."""
+    """One planner per type. A span takes units of each type."""
 
     __slots__ = ("_number", "planners", "spans")
 
     def __init__(self, totals: Mapping[str, int]) -> None:
-        #: In the order that matters: fits are sought along the first one's points.
+        #: By type. The order matters: fits are searched along the points of the first planner.
         self.planners = {type: Planner(total) for type, total in totals.items()}
-        #: For each span the number it has in each planner; a type that lost all of its units is left out.
+        #: By span, its number in each planner. A type whose units were all released has no entry.
         self.spans: dict[int, dict[str, int]] = {}
         self._number = 0
 
     def fits(self, start: int, duration: int, units: Mapping[str, int]) -> bool:
-        """Tell whether so many units of each type are free all through a window."""
+        """Return whether units of each type are free throughout a window."""
         return all(planner.fits(start, duration, units.get(type, 0)) for type, planner in self.planners.items())
 
     def fitting_points(self, not_before: int, duration: int, units: Mapping[str, int]) -> Iterator[int]:
-        """Yield the points of the first planner from which on a request fits, in order."""
+        """Yield the points of the first planner at which a request can start, in order."""
         leading, *others = self.planners.items()
         for time in leading[1].fitting_points(not_before, duration, units.get(leading[0], 0)):
             if all(planner.fits(time, duration, units.get(type, 0)) for type, planner in others):
                 yield time
 
     def add(self, start: int, duration: int, units: Mapping[str, int]) -> int | None:
-        """Plan a span of some units of each type and return its number; None if they are not all free."""
+        """Plan a span with units of each type and return its number; None if some are not free."""
         numbers: dict[str, int] = {}
         for type, planner in self.planners.items():
             number = planner.add(start, duration, units.get(type, 0))
             if number is None:
-                for other, taken in numbers.items():
-                    self.planners[other].remove(taken)
+                for other, span_number in numbers.items():
+                    self.planners[other].remove(span_number)
                 return None
             numbers[type] = number
         self._number += 1
@@ -208,14 +199,15 @@ class MultiPlanner:
         return self._number
 
     def remove(self, number: int) -> None:
-        """Forget a span."""
-        for type, taken in self.spans.pop(number).items():
-            self.planners[type].remove(taken)
+        """Remove a span."""
+        for type, span_number in self.spans.pop(number).items():
+            self.planners[type].remove(span_number)
 
     def reduce(self, number: int, units: Mapping[str, int]) -> bool:
-        """Take units of some types from a span; one of which nothing remains is removed, which is told.
+        """Release units of a span by type. A span without units is removed; return whether it was.
 
-        A type of which the span had nothing in the first place counts as lost (Fluxion: planner_multi_reduce_span).
+        A type of which the span had no units counts as released (flux-sched:
+        planner_multi_reduce_span).
         """
         numbers = self.spans[number]
         for type in list(numbers):
@@ -226,23 +218,17 @@ class MultiPlanner:
         return not numbers
 
     def planned(self, number: int, type: str) -> int:
-        """Return how many units of a type a span has."""
-        taken = self.spans[number].get(type)
-        return 0 if taken is None else self.planners[type].spans[taken].units
+        """Return the units of a type that a span has."""
+        span_number = self.spans[number].get(type)
+        return 0 if span_number is None else self.planners[type].spans[span_number].units
 
     def resize(self, totals: Mapping[str, int]) -> None:
-        """Change which types there are and how much of each; spans keep what they have of those that remain."""
+        """Change the types and their totals. Spans keep their units of the types that remain."""
         planners = {type: self.planners.get(type) or Planner(total) for type, total in totals.items()}
         for type, total in totals.items():
             planners[type].resize(total)
-        gone = [type for type in self.planners if type not in planners]
+        removed = [type for type in self.planners if type not in planners]
         for numbers in self.spans.values():
-            for type in gone:
+            for type in removed:
                 numbers.pop(type, None)
         self.planners = planners
-
-    def clear(self) -> None:
-        """Forget all spans."""
-        self.spans.clear()
-        for planner in self.planners.values():
-            planner.clear()

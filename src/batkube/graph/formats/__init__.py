@@ -1,1 +1,1 @@
-"""Formats: resource graphs read, matches written."""
+"""Formats: reads resource graphs and writes matches."""

@@ -1,11 +1,17 @@
-"""GRUG: a recipe from which a resource graph is generated (Fluxion: resource/readers/README.md).
+"""GRUG: a recipe from which a resource graph is generated.
 
-A node of the recipe stands for vertices of a kind, an edge for how they come to be: MULTIPLY makes so many below every
-vertex of the edge's source; ASSOCIATE_IN puts the vertices there are of the target's type below each of the source's,
-in another subsystem; ASSOCIATE_BY_PATH_IN only those that share the beginning of their path in a subsystem.
-The recipe is walked depth first, and all copies for an edge are made before the walk goes on below them.
+A node of the recipe stands for vertices of one type. The method of an edge says how it generates
+vertices or edges of the graph:
 
-A vertex's id is unique below its parent (`id_scope` 0), its grandparent (1) and so on.
+* MULTIPLY creates a number of vertices below every vertex of the edge's source.
+* ASSOCIATE_IN adds edges of another subsystem from every vertex of the source to all existing
+  vertices of the target's type.
+* ASSOCIATE_BY_PATH_IN does the same for vertices whose paths in a subsystem start alike.
+
+The recipe is walked depth first. All vertices for an edge are created before the walk continues
+below them. A vertex's id is unique below its parent (`id_scope` 0), its grandparent (1) and so on.
+
+Imitates flux-sched resource/readers/resource_reader_grug.cpp.
 """
 
 from __future__ import annotations
@@ -18,7 +24,7 @@ from batkube.graph.formats.grug_xml import RecipePart, parse_recipe
 from batkube.graph.resources import CONTAINMENT, ResourceGraph, Vertex
 from batkube.kernel.errors import InputError
 
-#: A recipe of twenty lines can stand for more than a machine holds.
+#: A limit, because a recipe of twenty lines can stand for more vertices than memory holds.
 VERTICES_MAX = 5_000_000
 _METHODS = ("MULTIPLY", "ASSOCIATE_IN", "ASSOCIATE_BY_PATH_IN")
 _SIZE_MAX = 2**31 - 1
@@ -56,148 +62,143 @@ class _EdgeTemplate:
 
 
 def read_grug(path: Path, content: bytes) -> ResourceGraph:
-    """Return the graph that a recipe stands for."""
+    """Return the graph that a recipe generates."""
     parts = parse_recipe(str(path), content)
-    kinds: dict[str, _VertexTemplate] = {}
+    templates: dict[str, _VertexTemplate] = {}
     for part in parts.nodes:
         name = part.attributes.get("id", "")
-        if name in kinds:
-            raise _recipe_error(path, part, f"the node {name!r} is there twice", "give each its own id")
-        kinds[name] = _vertex_template(path, part)
-    relations: dict[str, list[_EdgeTemplate]] = {name: [] for name in kinds}
+        if name in templates:
+            raise _recipe_error(path, part, f"the node {name!r} appears twice", "use different ids")
+        templates[name] = _vertex_template(path, part)
+    edges: dict[str, list[_EdgeTemplate]] = {name: [] for name in templates}
     for part in parts.edges:
-        relation = _edge_template(path, part)
-        for end in (relation.source, relation.target):
-            if end not in kinds:
-                raise _recipe_error(path, part, f"an edge of the node {end!r}, which is not there", "add the node")
-        relations[relation.source].append(relation)
-    generator = _Generator(path, kinds, relations)
+        edge = _edge_template(path, part)
+        for end in (edge.source, edge.target):
+            if end not in templates:
+                raise _recipe_error(path, part, f"the edge's node {end!r} does not exist", "add the node")
+        edges[edge.source].append(edge)
+    generator = _Generator(path, templates, edges)
     generator.run()
     return generator.graph
 
 
 class _Generator:
-    """Walks over a recipe and makes the graph."""
+    """Walks a recipe and creates the graph."""
 
     def __init__(
-        self, path: Path, kinds: dict[str, _VertexTemplate], relations: dict[str, list[_EdgeTemplate]]
+        self, path: Path, templates: dict[str, _VertexTemplate], edges: dict[str, list[_EdgeTemplate]]
     ) -> None:
         self.graph = ResourceGraph()
         self._path = path
-        self._kinds = kinds
-        self._relations = relations
-        #: The vertices made for each node of the recipe; those on the walk's way are open.
+        self._templates = templates
+        self._edges = edges
+        #: The vertices created for each node of the recipe.
         self._created: dict[str, list[int]] = {}
-        self._path_names: list[str] = []
+        #: The nodes on the walk's path from the first one.
+        self._open: list[str] = []
         self._visited: set[str] = set()
-        #: How many copies the edges around the one at hand made, the nearest first.
+        #: The `multi_scale` of the edges above the current one, the nearest first.
         self._scales: deque[int] = deque()
         self._node_rank = -1
 
     def run(self) -> None:
-        """Walk over all of the recipe, from its first node on."""
-        for name in self._kinds:
+        """Walk the whole recipe, starting at its first node."""
+        for name in self._templates:
             if name not in self._visited:
                 self._visit(name)
         if CONTAINMENT not in self.graph.roots:
-            problem = "no root: none of its nodes with edges has the datum root=1 in the containment subsystem"
-            raise InputError(
-                self._path, problem=problem, remedy='mark the outermost node with <data key="root">1</data>'
-            )
+            problem = "the containment subsystem has no root: no node with edges has the datum root=1"
+            raise InputError(self._path, problem=problem, remedy='add <data key="root">1</data> to the outermost node')
 
     def _visit(self, name: str) -> None:
         self._visited.add(name)
-        self._path_names.append(name)
-        for relation in self._relations[name]:
-            if relation.target in self._path_names:
-                cycle = [*self._path_names[self._path_names.index(relation.target) :], relation.target]
-                problem = f"a cycle: {' → '.join(cycle)}"
-                raise InputError(
-                    self._path, at=f"line {relation.line}", problem=problem, remedy="remove one of the edges"
-                )
-            if relation.target not in self._visited:
-                self._generate(relation)
-                self._visit(relation.target)
-        self._path_names.pop()
+        self._open.append(name)
+        for edge in self._edges[name]:
+            if edge.target in self._open:
+                cycle = [*self._open[self._open.index(edge.target) :], edge.target]
+                problem = f"has a cycle: {' → '.join(cycle)}"
+                raise InputError(self._path, at=f"line {edge.line}", problem=problem, remedy="remove one of the edges")
+            if edge.target not in self._visited:
+                self._generate(edge)
+                self._visit(edge.target)
+        self._open.pop()
         if self._scales:
             self._scales.popleft()
 
-    def _generate(self, relation: _EdgeTemplate) -> None:
-        kind = self._kinds[relation.source]
-        if kind.is_root and not self._created.get(relation.source):
-            self._created[relation.source] = [self._root(kind)]
-        self._created[relation.target] = []
-        if relation.method == "MULTIPLY":
-            self._multiply(relation)
+    def _generate(self, edge: _EdgeTemplate) -> None:
+        template = self._templates[edge.source]
+        if template.is_root and not self._created.get(edge.source):
+            self._created[edge.source] = [self._root(template)]
+        self._created[edge.target] = []
+        if edge.method == "MULTIPLY":
+            self._multiply(edge)
         else:
-            self._associate(relation)
+            self._associate(edge)
 
-    def _root(self, kind: _VertexTemplate) -> int:
-        if kind.subsystem in self.graph.roots:
-            return self.graph.roots[kind.subsystem]
-        return self._add(kind, 0, "")
+    def _root(self, template: _VertexTemplate) -> int:
+        if template.subsystem in self.graph.roots:
+            return self.graph.roots[template.subsystem]
+        return self._add(template, 0, "")
 
-    def _multiply(self, relation: _EdgeTemplate) -> None:
-        kind, sources = self._kinds[relation.target], self._created.get(relation.source, [])
-        if len(self.graph.type) + len(sources) * relation.scale > VERTICES_MAX:
-            problem = f"stands for more than {VERTICES_MAX:,} vertices"
-            raise InputError(self._path, at=f"line {relation.line}", problem=problem, remedy="scale it down")
+    def _multiply(self, edge: _EdgeTemplate) -> None:
+        template, sources = self._templates[edge.target], self._created.get(edge.source, [])
+        if len(self.graph.type) + len(sources) * edge.scale > VERTICES_MAX:
+            problem = f"the recipe generates more than {VERTICES_MAX:,} vertices"
+            raise InputError(self._path, at=f"line {edge.line}", problem=problem, remedy="reduce multi_scale")
         for number, source in enumerate(sources):
-            for copy in range(relation.scale):
-                prefix = self.graph.paths.get(kind.subsystem, {}).get(source, "")
-                vertex = self._add(kind, self._id(relation, copy, number), prefix)
-                self.graph.add_edge(source, vertex, relation.subsystem)
-                self._created[relation.target].append(vertex)
-        self._scales.appendleft(relation.scale)
+            prefix = self.graph.paths.get(template.subsystem, {}).get(source, "")
+            for copy in range(edge.scale):
+                vertex = self._add(template, self._id(edge, copy, number), prefix)
+                self.graph.add_edge(source, vertex, edge.subsystem)
+                self._created[edge.target].append(vertex)
+        self._scales.appendleft(edge.scale)
 
-    def _id(self, relation: _EdgeTemplate, copy: int, number: int) -> int:
-        if relation.id_scope < 0:
+    def _id(self, edge: _EdgeTemplate, copy: int, number: int) -> int:
+        if edge.id_scope < 0:
             return -1
-        if relation.id_scope == 0:
-            return relation.id_start + copy
+        if edge.id_scope == 0:
+            return edge.id_start + copy
         wrap = 1
-        for scale in list(self._scales)[: relation.id_scope]:
+        for scale in list(self._scales)[: edge.id_scope]:
             wrap *= scale
-        return relation.id_start + (number % wrap * relation.scale + copy) * relation.id_stride
+        return edge.id_start + (number % wrap * edge.scale + copy) * edge.id_stride
 
-    def _associate(self, relation: _EdgeTemplate) -> None:
-        graph, subsystem = self.graph, relation.subsystem
-        for source in self._created.get(relation.source, []):
-            for target in list(graph.by_type.get(self._kinds[relation.target].type, [])):
-                if relation.method == "ASSOCIATE_BY_PATH_IN" and not self._share_path(relation, source, target):
+    def _associate(self, edge: _EdgeTemplate) -> None:
+        graph, subsystem = self.graph, edge.subsystem
+        for source in self._created.get(edge.source, []):
+            for target in list(graph.by_type.get(self._templates[edge.target].type, [])):
+                if edge.method == "ASSOCIATE_BY_PATH_IN" and not self._share_path(edge, source, target):
                     continue
                 prefix = graph.paths.get(subsystem, {}).get(source, "")
                 graph.add_path(target, subsystem, f"{prefix}/{graph.name[target]}")
                 self._connect(source, target, subsystem)
-                self._created[relation.target].append(target)
+                self._created[edge.target].append(target)
 
     def _connect(self, source: int, target: int, subsystem: str) -> None:
-        """Add an edge, or let the one there is change its subsystem, as Fluxion does."""
-        edge = self.graph.edge_between(source, target)
-        if edge is None:
+        """Add an edge. As in Fluxion, an existing one changes its subsystem instead."""
+        existing = self.graph.edge_between(source, target)
+        if existing is None:
             self.graph.add_edge(source, target, subsystem)
         else:
-            self.graph.edge_subsystem[edge] = subsystem
+            self.graph.edge_subsystem[existing] = subsystem
 
-    def _share_path(self, relation: _EdgeTemplate, source: int, target: int) -> bool:
-        places = self.graph.paths.get(relation.path_subsystem, {})
-        return _prefix(places.get(target, ""), relation.target_levels) == _prefix(
-            places.get(source, ""), relation.source_levels
-        )
+    def _share_path(self, edge: _EdgeTemplate, source: int, target: int) -> bool:
+        paths = self.graph.paths.get(edge.path_subsystem, {})
+        return _prefix(paths.get(target, ""), edge.target_levels) == _prefix(paths.get(source, ""), edge.source_levels)
 
-    def _add(self, kind: _VertexTemplate, id: int, prefix: str) -> int:
+    def _add(self, template: _VertexTemplate, id: int, prefix: str) -> int:
         rank = -1
-        if kind.type == "node":
+        if template.type == "node":
             rank = self._node_rank = self._node_rank + 1
-        name = f"{kind.basename}{id if id != -1 else ''}"
-        paths = {kind.subsystem: f"{prefix}/{name}"}
+        name = f"{template.basename}{id if id != -1 else ''}"
+        paths = {template.subsystem: f"{prefix}/{name}"}
         return self.graph.add_vertex(
-            Vertex(kind.type, kind.basename, name, id, paths, size=kind.size, unit=kind.unit, rank=rank)
+            Vertex(template.type, template.basename, name, id, paths, size=template.size, unit=template.unit, rank=rank)
         )
 
 
 def _prefix(path: str, levels: int) -> str:
-    """Return a path without its last names; nothing if there are not so many."""
+    """Return a path without its last `levels` names; empty if it has no more names than that."""
     if levels >= path.count("/"):
         return ""
     return path.rsplit("/", levels)[0] + "/"
@@ -206,10 +207,10 @@ def _prefix(path: str, levels: int) -> str:
 def _vertex_template(path: Path, part: RecipePart) -> _VertexTemplate:
     data = part.data
     if not data.get("type"):
-        raise _recipe_error(path, part, "a node without a type", 'add <data key="type">…</data>')
+        raise _recipe_error(path, part, "the node has no type", 'add <data key="type">…</data>')
     size = _number(path, part, "size", 1)
     if not 0 <= size <= _SIZE_MAX:
-        raise _recipe_error(path, part, f"the size {size}", "sizes are from 0 to 2147483647")
+        raise _recipe_error(path, part, f"the size is {size}", f"use a size from 0 to {_SIZE_MAX}")
     return _VertexTemplate(
         part.line,
         _number(path, part, "root", 0) != 0,
@@ -225,10 +226,10 @@ def _edge_template(path: Path, part: RecipePart) -> _EdgeTemplate:
     data = part.data
     method = data.get("gen_method") or "MULTIPLY"
     if method not in _METHODS:
-        raise _recipe_error(path, part, f"the unknown gen_method {method!r}", f"it is one of {', '.join(_METHODS)}")
+        raise _recipe_error(path, part, f"the gen_method {method!r} is unknown", f"use one of {', '.join(_METHODS)}")
     scale = _number(path, part, "multi_scale", 1)
     if scale < 0:
-        raise _recipe_error(path, part, f"the negative multi_scale {scale}", "give how many there are below each")
+        raise _recipe_error(path, part, f"multi_scale is {scale}", "use the number of vertices below each source")
     return _EdgeTemplate(
         part.line,
         part.attributes.get("source", ""),
@@ -250,7 +251,7 @@ def _number(path: Path, part: RecipePart, key: str, default: int) -> int:
     try:
         return int(text) if text else default
     except ValueError:
-        raise _recipe_error(path, part, f"{key} is {text!r}", "give a whole number") from None
+        raise _recipe_error(path, part, f"{key} is {text!r}", "use a whole number") from None
 
 
 def _recipe_error(path: Path, part: RecipePart, problem: str, remedy: str) -> InputError:

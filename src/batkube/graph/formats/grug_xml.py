@@ -1,4 +1,4 @@
-"""The recipe in a GRUG file: GraphML, which declares keys with defaults; nodes and edges have data for some of them."""
+"""Parses GRUG files. They are GraphML: keys with defaults, and nodes and edges with data for keys."""
 
 from __future__ import annotations
 
@@ -17,60 +17,65 @@ class RecipePart:
 
 
 @dataclasses.dataclass(slots=True)
-class RecipeParts:
-    """What stands in a recipe, in the order of the file."""
+class Recipe:
+    """The nodes and edges of a recipe, in the order of the file."""
 
     nodes: list[RecipePart] = dataclasses.field(default_factory=list)
     edges: list[RecipePart] = dataclasses.field(default_factory=list)
 
 
-def parse_recipe(source: str, content: bytes) -> RecipeParts:
-    """Return the nodes and edges of a GRUG file, defaults filled in. Raises InputError with the line of the trouble."""
+def parse_recipe(source: str, content: bytes) -> Recipe:
+    """Return the nodes and edges of a GRUG file with defaults filled in. Raises InputError with the line."""
     reader = _RecipeReader(source)
     reader.read(content, "a GRUG recipe is a GraphML file; for another format use -f")
-    return reader.filled()
+    return reader.recipe()
 
 
 class _RecipeReader(XmlReader):
-    """Gathers keys, nodes and edges."""
+    """Collects keys, nodes and edges."""
 
     def __init__(self, source: str) -> None:
         super().__init__(source)
-        self.parts = RecipeParts()
+        self._recipe = Recipe()
+        #: The names of keys by id.
         self._names: dict[str, str] = {}
+        #: The defaults of keys by name, for nodes and for edges.
         self._defaults: dict[str, dict[str, str]] = {"node": {}, "edge": {}}
+        #: The attributes of the current <key>.
         self._key: dict[str, str] = {}
+        #: The current <node> or <edge>.
         self._part: RecipePart | None = None
+        #: The text of the current <default> or <data>.
         self._text: list[str] | None = None
         self._data_key = ""
 
-    def filled(self) -> RecipeParts:
-        """Return the parts with the defaults of their keys."""
-        for kind, parts in (("node", self.parts.nodes), ("edge", self.parts.edges)):
+    def recipe(self) -> Recipe:
+        """Return the nodes and edges with the defaults of their keys."""
+        for element, parts in (("node", self._recipe.nodes), ("edge", self._recipe.edges)):
             for part in parts:
-                part.data = {**self._defaults[kind], **part.data}
-        return self.parts
+                part.data = {**self._defaults[element], **part.data}
+        return self._recipe
 
     def on_start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Take up a key, a node, an edge, or what is said of one."""
+        """Begin a key, a node, an edge, or a value of one."""
         if tag == "key":
             self._key = attributes
             self._names[attributes.get("id", "")] = attributes.get("attr.name", attributes.get("id", ""))
         elif tag in ("node", "edge"):
             self._part = RecipePart(self.line, attributes)
-            (self.parts.nodes if tag == "node" else self.parts.edges).append(self._part)
+            (self._recipe.nodes if tag == "node" else self._recipe.edges).append(self._part)
         elif tag in ("default", "data"):
             self._text = []
             self._data_key = attributes.get("key", "")
 
     def on_end(self, tag: str) -> None:
-        """Put the text of what has ended where it belongs."""
+        """Store the value that has ended."""
         text = "".join(self._text or ()).strip()
         if tag == "default":
             self._defaults.get(self._key.get("for", ""), {})[self._names[self._key.get("id", "")]] = text
         elif tag == "data" and self._part is not None:
             if self._data_key not in self._names:
-                raise self.error(f"data for the key {self._data_key!r}, which is not declared", "declare it with <key>")
+                raise self.error(f"the key {self._data_key!r} is not declared", "declare it with <key>")
             self._part.data[self._names[self._data_key]] = text
         elif tag in ("node", "edge"):
             self._part = None
@@ -78,6 +83,6 @@ class _RecipeReader(XmlReader):
             self._text = None
 
     def on_text(self, text: str) -> None:
-        """Gather the text of a value."""
+        """Collect the text of a value."""
         if self._text is not None:
             self._text.append(text)

@@ -1,11 +1,18 @@
-"""JGF: a resource graph as JSON (JSON Graph Format with Fluxion's metadata), read and written.
+"""Reads JGF: a resource graph as JSON Graph Format with Fluxion's metadata.
 
     {"graph": {"nodes": [{"id": "0", "metadata": {"type": "cluster", "paths": {"containment": "/tiny0"}}}, …],
                "edges": [{"source": "0", "target": "1", "metadata": {"subsystem": "containment"}}, …]}}
 
-Of the metadata only `type` and `paths` are required. `uniq_id` is the outer id unless given, `id` is `uniq_id` (for
-nodes: the digits at the end of their name), `basename` the type, `name` both together, `size` 1, `rank` −1. An edge
-without metadata is of the containment subsystem. Fluxion: resource/readers/resource_reader_jgf.cpp.
+Of the metadata, only `type` and `paths` are required. The defaults are:
+
+* `uniq_id`: the id of the JGF node
+* `id`: `uniq_id`; for nodes, the digits at the end of the name
+* `basename`: the type
+* `name`: `basename` followed by `id`
+* `size`: 1; `rank`: −1
+* an edge's subsystem: `containment`
+
+Imitates flux-sched resource/readers/resource_reader_jgf.cpp.
 """
 
 from __future__ import annotations
@@ -17,6 +24,7 @@ from typing import Any
 
 import msgspec
 
+from batkube.graph.formats.json_files import decode_json
 from batkube.graph.resources import CONTAINMENT, ResourceGraph, Vertex
 from batkube.kernel.errors import InputError
 
@@ -24,7 +32,7 @@ _SIZE_MAX = 2**31 - 1
 
 
 class JgfMetadata(msgspec.Struct, frozen=True):
-    """What a node of the file says of a vertex."""
+    """The metadata of a node of the file."""
 
     type: str
     paths: dict[str, str]
@@ -56,7 +64,7 @@ class JgfEdge(msgspec.Struct, frozen=True):
 
     @property
     def subsystem(self) -> str:
-        """Older files name it in a mapping from subsystems to relations."""
+        """The subsystem of the edge. Older files name it as a key of the mapping `name`."""
         metadata = self.metadata or {}
         names = metadata.get("name")
         return str(
@@ -65,20 +73,20 @@ class JgfEdge(msgspec.Struct, frozen=True):
 
     @property
     def leads_up(self) -> bool:
-        """Fluence's files have every edge in both directions; the ones up say `in`."""
+        """Whether the edge leads from child to parent. Fluence writes both directions, this one as `in`."""
         names = (self.metadata or {}).get("name")
         return isinstance(names, dict) and "in" in names.values()
 
 
 class JgfBody(msgspec.Struct, frozen=True):
-    """The `graph` of the file."""
+    """The value of `graph` in the file."""
 
     nodes: list[JgfNode]
     edges: list[JgfEdge] = []
 
 
 class JgfFile(msgspec.Struct, frozen=True):
-    """The whole file; `free_ranks` are those of which a part of an allocation was freed already."""
+    """A file in the format JGF. `free_ranks` are ranks of an allocation that were released already."""
 
     graph: JgfBody
     free_ranks: str | None = None
@@ -86,7 +94,7 @@ class JgfFile(msgspec.Struct, frozen=True):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class JgfVertex:
-    """A vertex of the file, defaults filled in."""
+    """A vertex of the file with defaults filled in."""
 
     key: str
     vertex: Vertex
@@ -94,26 +102,20 @@ class JgfVertex:
 
 
 def parse_jgf(path: Path, content: bytes) -> JgfFile:
-    """Return what a file says, its parts of the right types. Raises InputError with the place."""
-    try:
-        return msgspec.json.decode(content, type=JgfFile)
-    except msgspec.ValidationError as error:
-        problem, _, place = str(error).partition(" - at `")
-        at = place.rstrip("`").removeprefix("$.") or None
-        raise InputError(path, at=at, problem=problem, remedy="see the reference page of resource graphs") from None
-    except msgspec.DecodeError as error:
-        raise InputError(path, problem=f"is not JSON: {error}", remedy="for another format use -f") from None
+    """Parse a file and check its types. Raises InputError with the place."""
+    remedy = "nodes need an id and the metadata type and paths; edges need a source and a target"
+    return decode_json(path, content, JgfFile, remedy=remedy)
 
 
 def vertices_of(path: Path, file: JgfFile) -> Iterator[JgfVertex]:
-    """Yield the vertices of a file, defaults filled in and checked."""
+    """Yield the vertices of a file, checked, with defaults filled in."""
     for index, node in enumerate(file.graph.nodes):
         at = f"graph.nodes[{index}] (id {node.id})"
         if not 0 <= node.metadata.size <= _SIZE_MAX:
-            problem = f"the size {node.metadata.size}"
-            raise InputError(path, at=at, problem=problem, remedy="sizes are from 0 to 2147483647")
+            problem = f"the size is {node.metadata.size}"
+            raise InputError(path, at=at, problem=problem, remedy=f"use a size from 0 to {_SIZE_MAX}")
         if not node.metadata.paths:
-            raise InputError(path, at=at, problem="no path", remedy='give "paths": {"containment": "/…"}')
+            raise InputError(path, at=at, problem="has no path", remedy='add "paths": {"containment": "/…"}')
         yield JgfVertex(node.id, _vertex(path, at, node), node.metadata.exclusive)
 
 
@@ -122,8 +124,8 @@ def _vertex(path: Path, at: str, node: JgfNode) -> Vertex:
     uniq_id = data.uniq_id
     if uniq_id is None:
         if not node.id.lstrip("-").isdecimal():
-            problem = f"uniq_id is missing, and {node.id!r} is no number to take its place"
-            raise InputError(path, at=at, problem=problem, remedy="give uniq_id")
+            problem = f"has no uniq_id, and the id {node.id!r} is not a number"
+            raise InputError(path, at=at, problem=problem, remedy="add uniq_id")
         uniq_id = int(node.id)
     basename = data.basename or data.type
     id = data.id if data.id is not None else _id(data, uniq_id)
@@ -156,22 +158,22 @@ def read_jgf(path: Path, content: bytes) -> ResourceGraph:
     graph.shows_units = False
     extend_from_jgf(graph, path, content)
     if CONTAINMENT not in graph.roots:
-        problem = "no root: no vertex has a containment path of one name"
+        problem = "the containment subsystem has no root"
         raise InputError(
-            path, at="graph.nodes", problem=problem, remedy='give the outermost one a path like "/cluster0"'
+            path, at="graph.nodes", problem=problem, remedy='give the outermost vertex a path like "/cluster0"'
         )
     return graph
 
 
 def extend_from_jgf(graph: ResourceGraph, path: Path, content: bytes) -> None:
-    """Add to a graph what it does not have of the one in a file; vertices are the same by path and rank."""
+    """Add the vertices and edges of a file that a graph does not have. Vertices are equal by path and rank."""
     file = parse_jgf(path, content)
     numbers: dict[str, int] = {}
     added: set[int] = set()
     for entry in vertices_of(path, file):
         if entry.key in numbers:
             raise InputError(
-                path, at=f"graph.nodes, id {entry.key}", problem="is there twice", remedy="keep one of them"
+                path, at=f"graph.nodes, id {entry.key}", problem="appears twice", remedy="remove one of them"
             )
         number = same_vertex(graph, entry.vertex)
         if number is None:
@@ -183,7 +185,7 @@ def extend_from_jgf(graph: ResourceGraph, path: Path, content: bytes) -> None:
 
 
 def same_vertex(graph: ResourceGraph, vertex: Vertex) -> int | None:
-    """Return the vertex of a graph with one of the same paths and the same rank."""
+    """Return the vertex of a graph that has a path of the given vertex and its rank, or None."""
     for path in vertex.paths.values():
         for number in graph.at_path(path):
             if graph.rank[number] == vertex.rank:
@@ -192,9 +194,9 @@ def same_vertex(graph: ResourceGraph, vertex: Vertex) -> int | None:
 
 
 def _check_root(graph: ResourceGraph, path: Path, entry: JgfVertex) -> None:
-    for subsystem, place in entry.vertex.paths.items():
-        if place.count("/") == 1 and subsystem in graph.roots:
-            problem = f"{place} would be a second root of the {subsystem} subsystem"
+    for subsystem, vertex_path in entry.vertex.paths.items():
+        if vertex_path.count("/") == 1 and subsystem in graph.roots:
+            problem = f"{vertex_path} is a second root of the {subsystem} subsystem"
             raise InputError(
                 path, at=f"graph.nodes, id {entry.key}", problem=problem, remedy="give it a path below the root"
             )
@@ -205,8 +207,8 @@ def _add_edges(graph: ResourceGraph, path: Path, file: JgfFile, numbers: Mapping
         ends = []
         for end in (edge.source, edge.target):
             if end not in numbers:
-                problem = f"the vertex {end!r} is not among the nodes"
-                raise InputError(path, at=f"graph.edges[{index}]", problem=problem, remedy="add the node")
+                problem = f"the vertex {end!r} does not exist"
+                raise InputError(path, at=f"graph.edges[{index}]", problem=problem, remedy="add it to graph.nodes")
             ends.append(numbers[end])
         if not edge.leads_up and not added.isdisjoint(ends):
             graph.add_edge(ends[0], ends[1], edge.subsystem)
@@ -214,7 +216,7 @@ def _add_edges(graph: ResourceGraph, path: Path, file: JgfFile, numbers: Mapping
 
 
 def _check_cycles(graph: ResourceGraph, path: Path, added: set[int]) -> None:
-    """Refuse a graph in which a walk would come back to where it was (Kahn: what never runs out of edges into it)."""
+    """Reject a graph with a cycle (Kahn's algorithm)."""
     for subsystem in graph.paths:
         waiting = {
             vertex: sum(graph.edge_subsystem[edge] == subsystem for edge in graph.in_edges.get(vertex, ()))
@@ -231,7 +233,5 @@ def _check_cycles(graph: ResourceGraph, path: Path, added: set[int]) -> None:
                         ready.append(child)
         if waiting:
             names = ", ".join(graph.paths[subsystem][vertex] for vertex in list(waiting)[:3])
-            problem = f"a cycle in the {subsystem} subsystem through {names}"
-            raise InputError(
-                path, at="graph.edges", problem=problem, remedy="edges lead from what contains to what is inside"
-            )
+            problem = f"the {subsystem} subsystem has a cycle through {names}"
+            raise InputError(path, at="graph.edges", problem=problem, remedy="direct edges from parent to child")

@@ -1,14 +1,14 @@
-"""How a match is written: as an indented list, or as a graph of its own (JGF). R is in `r_writers.py`.
+"""Match writers: a match as an indented list or as a graph in JGF. R is in `r_writers.py`.
 
-A writer is handed vertices and edges as they are booked, children before their parents, and keeps them until asked.
-Fluxion: resource/writers/match_writers.cpp.
+A writer receives the vertices and edges of a match while it is booked, children before parents, and
+returns them as text at the end. Imitates flux-sched resource/writers/match_writers.cpp.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from batkube.graph.resources import CONTAINMENT, ResourceGraph
 
@@ -16,135 +16,108 @@ _SHORTHAND_WRITER = "fluxion:jgf_shorthand"
 
 
 class MatchWriteError(Exception):
-    """What was taken cannot be written. A writer of graphs keeps it, as Fluxion's does, and fails from then on."""
+    """The match cannot be written. Like Fluxion's, a JGF writer keeps it and fails from then on."""
 
     def __init__(self, reason: str, *, is_satisfiable: bool) -> None:
-        """`is_satisfiable` is false where resource-query takes it for a request that could never be met."""
+        """`is_satisfiable` is false if resource-query reports an unsatisfiable request in this case."""
         super().__init__(reason)
         self.is_satisfiable = is_satisfiable
 
 
-class MatchWriter(Protocol):
-    """Takes what is matched, and gives it back as text."""
+class MatchedVertex(NamedTuple):
+    """A vertex of a match."""
 
-    def vertex(
-        self,
-        graph: ResourceGraph,
-        vertex: int,
-        level: int,
-        units: int,
-        exclusive: bool,
-        parent_exclusive: bool,
-        extras: Mapping[str, Mapping[str, str]] | None = None,
-    ) -> None:
-        """Take a vertex with how many of its units are meant; `extras` are further mappings for its metadata."""
-        ...
+    graph: ResourceGraph
+    vertex: int
+    #: The depth in the graph; the root is at level 1.
+    level: int
+    units: int
+    is_exclusive: bool
+    is_parent_exclusive: bool
+    #: More JGF metadata, by key.
+    extras: Mapping[str, Mapping[str, str]]
 
-    def edge(self, graph: ResourceGraph, edge: int, parent_exclusive: bool) -> None:
-        """Take an edge between two vertices; the lower one was handed over before."""
-        ...
 
-    def times(self, start: int, end: int) -> None:
-        """Take from when to when the match is."""
-        ...
+class MatchWriter:
+    """Collects matches and returns them as text. The base class ignores everything."""
 
-    def queue(self, name: str) -> None:
-        """Take the queue of the job."""
-        ...
+    def add_vertex(self, matched: MatchedVertex) -> None:
+        """Add a vertex."""
+
+    def add_edge(self, graph: ResourceGraph, edge: int, parent_exclusive: bool) -> None:
+        """Add an edge; the vertex below it was added before."""
+
+    def set_times(self, start: int, end: int) -> None:
+        """Set the window of the match."""
+
+    def set_queue(self, name: str) -> None:
+        """Set the job's queue."""
 
     def text(self) -> str:
-        """Return all that was taken, and forget it. Raises MatchWriteError."""
-        ...
+        """Return the text of what was added since the last call. Raises MatchWriteError."""
+        return ""
 
 
-class SimpleWriter:
-    """A line for each vertex, indented by its level."""
+class SimpleWriter(MatchWriter):
+    """One line per vertex, indented by its level."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
 
-    def vertex(
-        self,
-        graph: ResourceGraph,
-        vertex: int,
-        level: int,
-        units: int,
-        exclusive: bool,
-        parent_exclusive: bool,
-        extras: Mapping[str, Mapping[str, str]] | None = None,
-    ) -> None:
-        """Take a vertex."""
-        self._lines.append(f"      {'---' * level}{graph.name[vertex]}[{units}:{self._mode(exclusive)}]\n")
+    def add_vertex(self, matched: MatchedVertex) -> None:
+        """Add a line for a vertex."""
+        name, mode = matched.graph.name[matched.vertex], self._mode(matched.is_exclusive)
+        self._lines.append(f"      {'---' * matched.level}{name}[{matched.units}:{mode}]\n")
 
     def _mode(self, exclusive: bool) -> str:
         return "x" if exclusive else "s"
 
-    def edge(self, graph: ResourceGraph, edge: int, parent_exclusive: bool) -> None:
-        """Edges are not shown."""
-
-    def times(self, start: int, end: int) -> None:
-        """Times are not shown."""
-
-    def queue(self, name: str) -> None:
-        """Queues are not shown."""
-
     def text(self) -> str:
-        """Return the lines."""
+        """Return the lines added since the last call."""
         lines, self._lines = self._lines, []
         return "".join(lines)
 
 
 class PrettySimpleWriter(SimpleWriter):
-    """The same in whole words and with parents before their children."""
+    """Like SimpleWriter, with whole words and parents before their children."""
 
     def _mode(self, exclusive: bool) -> str:
         return "exclusive" if exclusive else "shared"
 
     def text(self) -> str:
-        """Return the lines, the last one first."""
+        """Return the lines added since the last call, in reverse order."""
         self._lines.reverse()
         return super().text()
 
 
-class JgfWriter:
-    """The matched part of the graph as JSON."""
+class JgfWriter(MatchWriter):
+    """The matched part of the graph as JGF."""
 
     def __init__(self) -> None:
         self._nodes: list[dict[str, Any]] = []
         self._edges: list[dict[str, Any]] = []
 
-    def vertex(
-        self,
-        graph: ResourceGraph,
-        vertex: int,
-        level: int,
-        units: int,
-        exclusive: bool,
-        parent_exclusive: bool,
-        extras: Mapping[str, Mapping[str, str]] | None = None,
-    ) -> None:
-        """Take a vertex."""
-        metadata = vertex_metadata(graph, vertex, units, exclusive)
+    def add_vertex(self, matched: MatchedVertex) -> None:
+        """Add a vertex with its metadata."""
+        graph, vertex = matched.graph, matched.vertex
+        metadata = vertex_metadata(graph, vertex, matched.units, matched.is_exclusive)
         metadata["paths"] = graph.paths_of(vertex)
-        metadata.update((key, dict(value)) for key, value in (extras or {}).items() if value)
+        metadata.update((key, dict(value)) for key, value in matched.extras.items() if value)
         self._nodes.append({"id": str(graph.uniq_id[vertex]), "metadata": metadata})
 
-    def edge(self, graph: ResourceGraph, edge: int, parent_exclusive: bool) -> None:
-        """Take an edge."""
-        ends = (graph.edge_source[edge], graph.edge_target[edge])
-        entry: dict[str, Any] = {"source": str(graph.uniq_id[ends[0]]), "target": str(graph.uniq_id[ends[1]])}
+    def add_edge(self, graph: ResourceGraph, edge: int, parent_exclusive: bool) -> None:
+        """Add an edge."""
+        source, target = graph.uniq_id[graph.edge_source[edge]], graph.uniq_id[graph.edge_target[edge]]
+        entry: dict[str, Any] = {"source": str(source), "target": str(target)}
         if graph.edge_subsystem[edge] != CONTAINMENT:
             entry["metadata"] = {"subsystem": graph.edge_subsystem[edge]}
         self._edges.append(entry)
 
-    def times(self, start: int, end: int) -> None:
-        """Times are not in a graph."""
-
-    def queue(self, name: str) -> None:
-        """Queues are not in a graph."""
-
     def document(self) -> dict[str, Any]:
-        """Return the graph, empty if nothing was taken. Raises MatchWriteError for vertices without edges."""
+        """Return the graph as a document, empty without vertices.
+
+        Raises MatchWriteError for vertices without edges.
+        """
         if not self._nodes and not self._edges:
             return {}
         if not self._nodes or not self._edges:
@@ -154,43 +127,34 @@ class JgfWriter:
         return {"graph": body}
 
     def text(self) -> str:
-        """Return the graph in one line."""
+        """Return the graph added since the last call, in one line."""
         document = self.document()
         return json.dumps(document, ensure_ascii=False) + "\n" if document else ""
 
 
 class JgfShorthandWriter(JgfWriter):
-    """The same without what is below vertices that a job has for itself: all of it belongs to the job anyway."""
+    """Like JgfWriter, without the descendants of exclusive vertices: the job has all of them."""
 
     def __init__(self) -> None:
         super().__init__()
         self._is_complete = True
 
-    def vertex(
-        self,
-        graph: ResourceGraph,
-        vertex: int,
-        level: int,
-        units: int,
-        exclusive: bool,
-        parent_exclusive: bool,
-        extras: Mapping[str, Mapping[str, str]] | None = None,
-    ) -> None:
-        """Take a vertex, unless what is around it is exclusive."""
-        if parent_exclusive:
+    def add_vertex(self, matched: MatchedVertex) -> None:
+        """Add a vertex unless its parent is exclusive."""
+        if matched.is_parent_exclusive:
             self._is_complete = False
         else:
-            super().vertex(graph, vertex, level, units, exclusive, parent_exclusive, extras)
+            super().add_vertex(matched)
 
-    def edge(self, graph: ResourceGraph, edge: int, parent_exclusive: bool) -> None:
-        """Take an edge, unless it is inside of something exclusive."""
+    def add_edge(self, graph: ResourceGraph, edge: int, parent_exclusive: bool) -> None:
+        """Add an edge unless its source is exclusive."""
         if parent_exclusive:
             self._is_complete = False
         else:
-            super().edge(graph, edge, parent_exclusive)
+            super().add_edge(graph, edge, parent_exclusive)
 
     def document(self) -> dict[str, Any]:
-        """Return the graph, and who wrote it if something was left out."""
+        """Return the graph as a document, which names the writer if vertices were left out."""
         document = super().document()
         if document and not self._is_complete:
             document["writer"] = _SHORTHAND_WRITER
@@ -198,7 +162,7 @@ class JgfShorthandWriter(JgfWriter):
 
 
 def vertex_metadata(graph: ResourceGraph, vertex: int, units: int, exclusive: bool) -> dict[str, Any]:
-    """Return what JGF says of a vertex, but for its paths; what a reader would fill in itself is left out."""
+    """Return a vertex's JGF metadata without its paths. Values equal to a reader's default are left out."""
     metadata: dict[str, Any] = {"type": graph.type[vertex]}
     if graph.basename[vertex] != graph.type[vertex]:
         metadata["basename"] = graph.basename[vertex]

@@ -1,18 +1,21 @@
-"""R: what a match is to those who start programs (RFC 20): ranks, hosts, and the ids of cores and GPUs on them.
+"""R (RFC 20): a match as ranks, hosts, and the ids of the cores and GPUs on them.
 
 {"version": 1, "execution": {"R_lite": [{"rank": "0-1", "children": {"core": "0-3"}}], "nodelist": ["node[0-1]"],
  "starttime": 0, "expiration": 3600}, "scheduling": {"graph": …}}
+
+Imitates flux-sched resource/writers/match_writers.cpp.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from batkube.graph.formats.match_writers import (
     JgfShorthandWriter,
     JgfWriter,
+    MatchedVertex,
     MatchWriteError,
     MatchWriter,
     PrettySimpleWriter,
@@ -21,51 +24,36 @@ from batkube.graph.formats.match_writers import (
 from batkube.graph.idsets import encode_hostlist, encode_idset
 from batkube.graph.resources import ResourceGraph
 
-_COUNTED = ("core", "gpu")
-#: Fluxion counts the storage nodes of El Capitan among the hosts, for the time being.
-_HOSTS = ("node", "storage_node")
+_CHILD_TYPES = ("core", "gpu")
+#: Fluxion counts the storage nodes of El Capitan among the hosts.
+_HOST_TYPES = ("node", "storage_node")
 
 
-class RliteWriter:
-    """The list of ranks alone; ranks whose children are the same stand together."""
+class RliteWriter(MatchWriter):
+    """`R_lite`, the list of ranks. Ranks with equal children share an entry."""
 
     def __init__(self) -> None:
-        self._ids: dict[str, list[int]] = {type: [] for type in _COUNTED}
+        #: The ids of cores and GPUs added since the last host, which contains them.
+        self._ids: dict[str, list[int]] = {type: [] for type in _CHILD_TYPES}
+        #: By the children as JSON, the ranks and names of the hosts with these children.
         self._hosts: dict[str, list[tuple[int, str]]] = {}
         self._properties: dict[str, list[int]] = {}
 
-    def vertex(
-        self,
-        graph: ResourceGraph,
-        vertex: int,
-        level: int,
-        units: int,
-        exclusive: bool,
-        parent_exclusive: bool,
-        extras: Mapping[str, Mapping[str, str]] | None = None,
-    ) -> None:
-        """Take a core or GPU, or the node they are all in."""
+    def add_vertex(self, matched: MatchedVertex) -> None:
+        """Add a core or GPU, or the host that contains those added before."""
+        graph, vertex = matched.graph, matched.vertex
         type = graph.type[vertex]
         if type in self._ids:
             self._ids[type].append(graph.id[vertex])
-        elif type in _HOSTS and any(self._ids.values()):
+        elif type in _HOST_TYPES and any(self._ids.values()):
             children = {type: encode_idset(ids) for type, ids in self._ids.items() if ids}
-            self._ids = {type: [] for type in _COUNTED}
+            self._ids = {type: [] for type in _CHILD_TYPES}
             self._hosts.setdefault(json.dumps(children), []).append((graph.rank[vertex], graph.name[vertex]))
             for key, value in sorted(graph.properties.get(vertex, {}).items()):
                 self._properties.setdefault(f"{key}={value}" if value else key, []).append(graph.rank[vertex])
 
-    def edge(self, graph: ResourceGraph, edge: int, parent_exclusive: bool) -> None:
-        """Edges are not in R."""
-
-    def times(self, start: int, end: int) -> None:
-        """Times are in R's other parts."""
-
-    def queue(self, name: str) -> None:
-        """Queues are in R's other parts."""
-
     def pop_execution(self) -> dict[str, Any] | None:
-        """Return the lists of ranks, hosts and properties, and forget them; None if there are none."""
+        """Return the ranks, hosts and properties added since the last call; None without hosts."""
         if not self._hosts:
             return None
         hosts = [host for group in sorted(self._hosts) for host in sorted(self._hosts[group])]
@@ -82,15 +70,15 @@ class RliteWriter:
         return execution
 
     def text(self) -> str:
-        """Return the list of ranks in one line. Raises MatchWriteError if there are none."""
+        """Return the list of ranks in one line. Raises MatchWriteError without hosts."""
         execution = self.pop_execution()
         if execution is None:
             raise MatchWriteError("Invalid argument", is_satisfiable=True)
         return json.dumps(execution["R_lite"], ensure_ascii=False) + "\n"
 
 
-class Rv1Writer:
-    """R with or without the graph that a scheduler would need to take it up again."""
+class Rv1Writer(MatchWriter):
+    """R version 1. With `scheduling`, it contains the matched graph, which a scheduler can reload."""
 
     def __init__(self, scheduling: JgfWriter | None) -> None:
         self._rlite = RliteWriter()
@@ -98,36 +86,27 @@ class Rv1Writer:
         self._window = (0, 0)
         self._queue = ""
 
-    def vertex(
-        self,
-        graph: ResourceGraph,
-        vertex: int,
-        level: int,
-        units: int,
-        exclusive: bool,
-        parent_exclusive: bool,
-        extras: Mapping[str, Mapping[str, str]] | None = None,
-    ) -> None:
-        """Take a vertex for both parts."""
-        self._rlite.vertex(graph, vertex, level, units, exclusive, parent_exclusive, extras)
+    def add_vertex(self, matched: MatchedVertex) -> None:
+        """Add a vertex to the list of ranks and to the graph."""
+        self._rlite.add_vertex(matched)
         if self._scheduling is not None:
-            self._scheduling.vertex(graph, vertex, level, units, exclusive, parent_exclusive, extras)
+            self._scheduling.add_vertex(matched)
 
-    def edge(self, graph: ResourceGraph, edge: int, parent_exclusive: bool) -> None:
-        """Take an edge for the graph."""
+    def add_edge(self, graph: ResourceGraph, edge: int, parent_exclusive: bool) -> None:
+        """Add an edge to the graph."""
         if self._scheduling is not None:
-            self._scheduling.edge(graph, edge, parent_exclusive)
+            self._scheduling.add_edge(graph, edge, parent_exclusive)
 
-    def times(self, start: int, end: int) -> None:
-        """Take from when to when the match is."""
+    def set_times(self, start: int, end: int) -> None:
+        """Set `starttime` and `expiration`."""
         self._window = (start, end)
 
-    def queue(self, name: str) -> None:
-        """Take the queue of the job."""
+    def set_queue(self, name: str) -> None:
+        """Set the job's queue."""
         self._queue = name
 
     def text(self) -> str:
-        """Return R in one line, nothing if no host is in it."""
+        """Return R in one line; empty without hosts."""
         execution = self._rlite.pop_execution()
         if execution is None:
             return ""

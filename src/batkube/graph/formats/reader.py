@@ -1,4 +1,4 @@
-"""Reading a resource graph from a file of any of the formats."""
+"""Reads a resource graph from a file in any of the formats."""
 
 from __future__ import annotations
 
@@ -17,20 +17,23 @@ _READERS: dict[str, Callable[[Path, bytes], ResourceGraph]] = {
     "jgf": read_jgf,
     "jgf_shorthand": read_jgf,
     "rv1exec": read_rv1,
-    # R may carry a graph for schedulers; it is read here from the part for everybody in any case.
+    # The graph in the part `scheduling` of R is ignored in both cases.
     "rv1exec_force": read_rv1,
 }
 _HWLOC = "hwloc"
 GRAPH_FORMATS = (*_READERS, _HWLOC)
-#: Deeper than any machine; walks go down by recursion.
+#: Deeper than any machine. Walks are recursive.
 _DEPTH_MAX = 100
 
 
 def read_graph(path: Path, format: str = "grug", allowed: tuple[str, ...] = ()) -> ResourceGraph:
-    """Return the graph in a file, of an hwloc file only the `allowed` types. Raises InputError with the place."""
+    """Return the graph in a file. Raises InputError with the place.
+
+    `allowed` are the types of vertices to read from an hwloc file; empty for all.
+    """
     if format not in GRAPH_FORMATS:
-        problem = f"is {format!r}, which cannot be read"
-        raise InputError("the graph's format", problem=problem, remedy=f"it is one of {', '.join(GRAPH_FORMATS)}")
+        problem = f"{format!r} is unknown"
+        raise InputError("the graph's format", problem=problem, remedy=f"use one of {', '.join(GRAPH_FORMATS)}")
     content = read_bytes(path)
     graph = read_hwloc(path, content, allowed) if format == _HWLOC else _READERS[format](path, content)
     check_depth(graph, path)
@@ -38,7 +41,7 @@ def read_graph(path: Path, format: str = "grug", allowed: tuple[str, ...] = ()) 
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return a file's content. Raises InputError if it cannot be read."""
+    """Return the content of a file. Raises InputError if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -46,13 +49,13 @@ def read_bytes(path: Path) -> bytes:
 
 
 def check_depth(graph: ResourceGraph, path: Path) -> None:
-    """Refuse a graph that is nested too deep to be walked."""
+    """Reject a graph that is nested too deeply to be walked."""
     for subsystem, root in graph.roots.items():
         level = [root]
         depth = 0
         while level:
             depth += 1
             if depth > _DEPTH_MAX:
-                problem = f"nested more than {_DEPTH_MAX} levels deep in the {subsystem} subsystem"
+                problem = f"the {subsystem} subsystem is nested more than {_DEPTH_MAX} levels deep"
                 raise InputError(path, problem=problem, remedy="leave out levels")
             level = list(dict.fromkeys(child for vertex in level for child in graph.children(vertex, subsystem)))

@@ -1,4 +1,7 @@
-"""R as a graph: a cluster of nodes with cores and GPUs (RFC 20). Fluxion: resource_reader_rv1exec.cpp."""
+"""Reads R (RFC 20) as a graph: a cluster of nodes with cores and GPUs.
+
+Imitates flux-sched resource/readers/resource_reader_rv1exec.cpp.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,21 @@ from typing import Any
 
 import msgspec
 
+from batkube.graph.formats.json_files import decode_json
 from batkube.graph.idsets import decode_hostlist, decode_idset, split_host
 from batkube.graph.resources import CONTAINMENT, ResourceGraph, Vertex
 from batkube.kernel.errors import InputError
 
 
 class RliteEntry(msgspec.Struct, frozen=True):
-    """Ranks whose children are the same."""
+    """Ranks with equal children."""
 
     rank: str
     children: dict[str, str]
 
 
 class RExecution(msgspec.Struct, frozen=True):
-    """What is needed to start programs."""
+    """The part `execution` of R."""
 
     R_lite: list[RliteEntry]
     nodelist: list[str] = []
@@ -32,7 +36,7 @@ class RExecution(msgspec.Struct, frozen=True):
 
 
 class RFile(msgspec.Struct, frozen=True):
-    """The whole file."""
+    """A file in the format R."""
 
     version: int
     execution: RExecution
@@ -40,39 +44,32 @@ class RFile(msgspec.Struct, frozen=True):
 
 
 def parse_r(path: Path, content: bytes) -> RFile:
-    """Return what a file says, its parts of the right types. Raises InputError with the place."""
-    try:
-        file = msgspec.json.decode(content, type=RFile)
-    except msgspec.ValidationError as error:
-        problem, _, place = str(error).partition(" - at `")
-        at = place.rstrip("`").removeprefix("$.") or None
-        raise InputError(path, at=at, problem=problem, remedy="see RFC 20") from None
-    except msgspec.DecodeError as error:
-        raise InputError(path, problem=f"is not JSON: {error}", remedy="for another format use -f") from None
+    """Parse a file and check its types. Raises InputError with the place."""
+    file = decode_json(path, content, RFile, remedy="see RFC 20")
     if file.version != 1:
-        raise InputError(path, at="version", problem=f"is {file.version}", remedy="only version 1 is known")
+        raise InputError(path, at="version", problem=f"is {file.version}", remedy="only version 1 is supported")
     return file
 
 
 def ranks_of(path: Path, file: RFile) -> list[int]:
-    """Return the ranks in a file, in order."""
+    """Return the ranks in a file in ascending order."""
     entries = enumerate(file.execution.R_lite)
     return sorted({rank for index, entry in entries for rank in _ids(path, f"R_lite[{index}].rank", entry.rank)})
 
 
 def vertices_of_r(path: Path, file: RFile) -> Iterator[tuple[Vertex, list[Vertex]]]:
-    """Yield the nodes in a file, each with what is in it; paths are below a root that the reader puts in front."""
+    """Yield the nodes in a file, each with its children. Their paths lack the root's name."""
     try:
         hosts = [host for text in file.execution.nodelist for host in decode_hostlist(text)]
     except ValueError as error:
-        raise InputError(path, at="execution.nodelist", problem=str(error), remedy="write node[0-3]") from None
+        raise InputError(path, at="execution.nodelist", problem=str(error), remedy="write it as node[0-3]") from None
     for host in hosts:
         if len(split_host(host)[1].lstrip("0")) > 18:
-            problem = f"the number of {host!r} has more than 18 digits"
-            raise InputError(path, at="execution.nodelist", problem=problem, remedy="number hosts from 0 on")
+            problem = f"the host name {host!r} ends in a number of more than 18 digits"
+            raise InputError(path, at="execution.nodelist", problem=problem, remedy="number hosts from 0")
     numbers = {rank: number for number, rank in enumerate(ranks_of(path, file))}
     if len(hosts) < len(numbers):
-        problem = f"{len(hosts)} hosts for {len(numbers)} ranks"
+        problem = f"has {len(hosts)} hosts for {len(numbers)} ranks"
         raise InputError(path, at="execution.nodelist", problem=problem, remedy="name a host for each rank")
     properties = _properties(path, file)
     for index, entry in enumerate(file.execution.R_lite):
@@ -103,11 +100,11 @@ def _properties(path: Path, file: RFile) -> dict[int, dict[str, str]]:
     return properties
 
 
-def _ids(path: Path, place: str, text: str) -> list[int]:
+def _ids(path: Path, at: str, text: str) -> list[int]:
     try:
         return decode_idset(text)
     except ValueError as error:
-        raise InputError(path, at=f"execution.{place}", problem=str(error), remedy="write ids like 0-3,7") from None
+        raise InputError(path, at=f"execution.{at}", problem=str(error), remedy="write ids as 0-3,7") from None
 
 
 def read_rv1(path: Path, content: bytes) -> ResourceGraph:

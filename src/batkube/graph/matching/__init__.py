@@ -1,1 +1,1 @@
-"""Matching: the matcher, allocations and their cancellation, changes of the graph."""
+"""Matching: matches requests, books them, and cancels or updates the resources of jobs."""

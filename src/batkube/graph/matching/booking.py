@@ -1,8 +1,10 @@
-"""Booking: from a selection to entries in the ledger and lines for a writer. Fluxion: dfu_impl_update.cpp.
+"""Booking: enters a selection into the ledger and passes it to a writer.
 
-The selected part of the graph is walked over once more, children before their parents. What the job has for itself is
-held; every vertex with anything held in it is tagged and written. Vertices of an exclusive type, by policy or because
-the jobspec says so, are taken with all below them.
+The selected part of the graph is walked once more, children before their parents. Exclusive
+vertices are allocated; every vertex with an exclusive one in its subtree is tagged and written.
+Vertices of an exclusive type, by policy or by jobspec, are taken with their whole subtree.
+
+Imitates flux-sched resource/traversers/dfu_impl_update.cpp.
 """
 
 from __future__ import annotations
@@ -12,25 +14,25 @@ import enum
 from collections.abc import Collection
 
 from batkube.graph.accounting.ledger import Ledger
-from batkube.graph.formats.match_writers import MatchWriter
+from batkube.graph.formats.match_writers import MatchedVertex, MatchWriter
 from batkube.graph.traversal.selection import VertexSelection
 from batkube.graph.traversal.subsystem_view import SubsystemView
 
 
 class BookingKind(enum.Enum):
-    """What becomes of a selection."""
+    """What is entered into the ledger."""
 
     ALLOCATION = "allocation"
     RESERVATION = "reservation"
-    #: Nothing is booked: it was only asked what would be taken.
-    DRY_RUN = "question"
-    #: The vertices are held already; the rest of the books follows.
+    #: Nothing: the selection is only passed to the writer.
+    DRY_RUN = "dry run"
+    #: Tags and filters; the units of the vertices are allocated already.
     UPDATE = "update"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class JobWindow:
-    """Which job, and from when on for how long; `now` is when it is decided."""
+    """A job, and the window of time that is booked for it. `now` is the time of the decision."""
 
     job: int
     start: int
@@ -43,104 +45,100 @@ class Booking:
 
     def __init__(
         self,
-        outline: SubsystemView,
+        view: SubsystemView,
         ledger: Ledger,
         selection: VertexSelection,
         window: JobWindow,
-        claim: BookingKind,
+        kind: BookingKind,
         exclusive_types: Collection[str],
         writer: MatchWriter,
         *,
-        weighs: bool = False,
+        updates_weights: bool = False,
     ) -> None:
-        self._view = outline
-        self._graph = outline.graph
+        self._view = view
+        self._graph = view.graph
         self._ledger = ledger
         self._window = window
-        self._kind = claim
+        self._kind = kind
         self._exclusive_types = exclusive_types
         self._writer = writer
-        self._updates_weights = weighs
+        self._updates_weights = updates_weights
         self._selection = selection
         self._tracked = ledger.filters.types.tracked
-        self._seen: set[int] = set()
-        self._down: dict[int, list[int]] = {}
+        self._visited: set[int] = set()
+        self._edges_down: dict[int, list[int]] = {}
         for edge in sorted(selection.edges):
-            self._down.setdefault(self._graph.edge_source[edge], []).append(edge)
+            self._edges_down.setdefault(self._graph.edge_source[edge], []).append(edge)
 
     def run(self) -> bool:
-        """Book everything; False if nothing at all was held."""
-        root = self._view.root
+        """Book the selection; return False if it has no exclusive vertex."""
+        root, selection = self._view.root, self._selection
         is_whole = self._graph.type[root] in self._exclusive_types
-        held, _ = self._book(root, 1, self._selection.root_units, self._selection.is_root_exclusive, is_whole, False)
-        return held > 0
+        count, _ = self._book(root, 1, selection.root_units, selection.is_root_exclusive, is_whole, False)
+        return count > 0
 
     def _book(
         self, vertex: int, level: int, units: int, exclusive: bool, is_whole: bool, parent_exclusive: bool
     ) -> tuple[int, dict[str, int]]:
-        """Book a vertex and what was selected below it; return how much is held there and what is taken, by type."""
-        self._seen.add(vertex)
+        """Book a vertex and its selected subtree.
+
+        Returns the number of exclusive vertices in the subtree and the amounts it uses, by type.
+        """
+        self._visited.add(vertex)
         is_whole = is_whole or self._graph.type[vertex] in self._exclusive_types
         exclusive = exclusive or is_whole
-        held = 0
-        below: dict[str, int] = {}
-        for edge in self._view.edges_down(vertex) if is_whole else self._down.get(vertex, ()):
+        exclusive_count = 0
+        used_below: dict[str, int] = {}
+        for edge in self._view.edges_down(vertex) if is_whole else self._edges_down.get(vertex, ()):
             child = self._graph.edge_target[edge]
-            if child in self._seen:
+            if child in self._visited:
                 continue
             child_units, child_exclusive = self._selection.edges.get(edge, (0, False))
             if is_whole:
                 child_units, child_exclusive = self._graph.size[child], True
-            count, taken = self._book(child, level + 1, child_units, child_exclusive, is_whole, exclusive)
-            for type, amount in taken.items():
-                below[type] = below.get(type, 0) + amount
+            count, used = self._book(child, level + 1, child_units, child_exclusive, is_whole, exclusive)
+            for type, amount in used.items():
+                used_below[type] = used_below.get(type, 0) + amount
             if count:
-                held += count
+                exclusive_count += count
                 if self._updates_weights:
                     self._update_weight(edge)
-                self._writer.edge(self._graph, edge, exclusive)
-        return self._finish_vertex(vertex, level, units, exclusive, parent_exclusive, held, below)
-
-    def _finish_vertex(
-        self,
-        vertex: int,
-        level: int,
-        units: int,
-        exclusive: bool,
-        parent_exclusive: bool,
-        held: int,
-        below: dict[str, int],
-    ) -> tuple[int, dict[str, int]]:
-        held += exclusive
-        taken: dict[str, int] = {}
+                self._writer.add_edge(self._graph, edge, exclusive)
+        exclusive_count += exclusive
         if self._kind is not BookingKind.DRY_RUN:
-            self._record(vertex, units, exclusive, held, below)
-        if held:
-            if self._kind is not BookingKind.DRY_RUN:
-                taken = self._subtree_use(vertex, units, exclusive, below)
-            self._writer.vertex(self._graph, vertex, level, units, exclusive, parent_exclusive)
-        return held, taken
+            self._record(vertex, units, exclusive, exclusive_count, used_below)
+        if not exclusive_count:
+            return 0, {}
+        self._writer.add_vertex(MatchedVertex(self._graph, vertex, level, units, exclusive, parent_exclusive, {}))
+        if self._kind is BookingKind.DRY_RUN:
+            return exclusive_count, {}
+        return exclusive_count, self._subtree_use(vertex, units, exclusive, used_below)
 
-    def _record(self, vertex: int, units: int, exclusive: bool, held: int, below: dict[str, int]) -> None:
+    def _record(
+        self, vertex: int, units: int, exclusive: bool, exclusive_count: int, used_below: dict[str, int]
+    ) -> None:
         window = self._window
         if exclusive and self._kind is not BookingKind.UPDATE:
             is_reservation = self._kind is BookingKind.RESERVATION
             self._ledger.allocate(
                 vertex, window.job, window.start, window.duration, units, is_reservation=is_reservation
             )
-        if held:
-            self._ledger.tag(vertex, window.job, window.start, window.duration, below)
+        if exclusive_count:
+            self._ledger.tag(vertex, window.job, window.start, window.duration, used_below)
 
-    def _subtree_use(self, vertex: int, units: int, exclusive: bool, below: dict[str, int]) -> dict[str, int]:
-        """Return what the subtree of a vertex takes, as its parent's filter counts it."""
-        taken = dict(below)
+    def _subtree_use(self, vertex: int, units: int, exclusive: bool, used_below: dict[str, int]) -> dict[str, int]:
+        """Return the amounts that a subtree uses, as the filter of its parent counts them."""
+        used = dict(used_below)
         type, size = self._graph.type[vertex], self._graph.size[vertex]
         if type in self._tracked:
-            taken[type] = taken.get(type, 0) + (size if exclusive else size - units)
-        return taken
+            used[type] = used.get(type, 0) + (size if exclusive else size - units)
+        return used
 
     def _update_weight(self, edge: int) -> None:
-        """Note for first matches how much of the last type that is tracked is free behind an edge now."""
+        """Set the weight of an edge to the free units below it, of the last tracked type.
+
+        First-match policies visit heavy edges first (flux-sched: dfu_impl_t::upd_by_outedges).
+        """
         planner = self._ledger.filters.planner(self._graph.edge_target[edge])
         if planner is None:
             return

@@ -1,10 +1,11 @@
-"""The matcher: a graph with its ledger, and what can be asked of them.
+"""The matcher: finds resources for jobspecs in a graph, and books them.
 
     matcher = Matcher(graph, policy="hinode")
     outcome = matcher.match(jobspec, MatchOperation.ALLOCATE_ORELSE_RESERVE, job=1, now=0)
     matcher.cancel(1)
 
-Times are whole seconds, in a graph's own time; `now` is passed in. Fluxion: resource/traversers/dfu.cpp.
+Times are whole seconds of the graph's own time; `now` is passed in. Imitates flux-sched
+resource/traversers/dfu.cpp.
 """
 
 from __future__ import annotations
@@ -30,13 +31,14 @@ from batkube.graph.traversal.walk import Walk
 from batkube.graph.traversal.walk_cache import WalkCache
 from batkube.kernel.errors import InputError
 
-#: A graph lasts a hundred years; jobs without a limit take as long (Fluxion: SYSTEM_MAX_DURATION).
+#: A hundred years, which is also the duration of jobs without a limit (flux-sched:
+#: SYSTEM_MAX_DURATION in resource/config/system_defaults.hpp).
 GRAPH_END = 3_153_600_000
 TRAVERSERS = ("simple", "flexible")
 
 
 class MatchOperation(enum.Enum):
-    """What is asked for."""
+    """What to do with a match (flux-sched: resource/policies/base/match_op.h)."""
 
     ALLOCATE = "allocate"
     ALLOCATE_ORELSE_RESERVE = "allocate_orelse_reserve"
@@ -47,7 +49,7 @@ class MatchOperation(enum.Enum):
 
     @property
     def allocates(self) -> bool:
-        """Whether a job gets something, if there is something."""
+        """Whether a match is booked."""
         return self not in (
             MatchOperation.SATISFIABILITY,
             MatchOperation.WITHOUT_ALLOCATING,
@@ -55,14 +57,19 @@ class MatchOperation(enum.Enum):
         )
 
     @property
+    def may_start_later(self) -> bool:
+        """Whether a match may start later than now."""
+        return self in (MatchOperation.ALLOCATE_ORELSE_RESERVE, MatchOperation.WITHOUT_ALLOCATING_FUTURE)
+
+    @property
     def checks_satisfiability(self) -> bool:
-        """Whether it matters that a request could never be met."""
+        """Whether a request that an empty graph cannot satisfy is reported as unsatisfiable."""
         return self in (MatchOperation.ALLOCATE_WITH_SATISFIABILITY, MatchOperation.SATISFIABILITY)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MatchOutcome:
-    """How a match went: at which time it is, None if there is none; and whether there could ever be one."""
+    """The result of a match: its start time if there is one, or else whether one is possible."""
 
     start: int | None
     duration: int = 0
@@ -70,7 +77,7 @@ class MatchOutcome:
 
     @property
     def is_match(self) -> bool:
-        """Whether something was found."""
+        """Whether resources were found."""
         return self.start is not None
 
 
@@ -79,7 +86,7 @@ _UNSATISFIABLE = MatchOutcome(None, is_satisfiable=False)
 
 
 class Matcher:
-    """A graph, who has what of it, and how vertices are chosen."""
+    """A graph with its bookings and a match policy."""
 
     def __init__(
         self,
@@ -92,15 +99,14 @@ class Matcher:
         writer: MatchWriter | None = None,
         end: int = GRAPH_END,
     ) -> None:
-        """`end` is when the graph ends, in its own time: seconds, unless whoever asks counts in another unit."""
+        """`end` is the end of the graph's time. Its unit is seconds unless the caller uses another one."""
         for subsystem in subsystems:
             if subsystem not in graph.roots:
                 remedy = f"it has {', '.join(sorted(graph.roots))}"
-                raise InputError("the graph", problem=f"has no root in the subsystem {subsystem!r}", remedy=remedy)
+                raise InputError("the graph", problem=f"has no subsystem {subsystem!r}", remedy=remedy)
         self.graph = graph
         self.policy = match_policy(policy)
         self.writer: MatchWriter = writer or SimpleWriter()
-        self.subsystems = subsystems
         self.is_flexible = traverser == "flexible"
         self.end = end
         self.view = SubsystemView(graph, subsystems[0])
@@ -110,39 +116,39 @@ class Matcher:
         self._compiled: dict[tuple[VertexRequest, ...], RequestLevel] = {}
 
     def match(self, jobspec: Jobspec, operation: MatchOperation, *, job: int, now: int = 0) -> MatchOutcome:
-        """Look for what a jobspec wants, book it if the operation says so, and hand it to the writer."""
+        """Find resources for a jobspec, book them if the operation allocates, and write the match."""
         self._check(jobspec)
         duration = jobspec.duration or self.end
-        wishes = self.compiled(jobspec)
+        level = self.compiled(jobspec)
         if operation is MatchOperation.SATISFIABILITY:
             return MatchOutcome(None, is_satisfiable=self._select_when_empty(jobspec, duration) is not None)
-        if not self._is_feasible(jobspec, wishes, operation, now, duration):
+        if not self._is_feasible(jobspec, level, operation, now, duration):
             return _UNSATISFIABLE if operation.checks_satisfiability else _BUSY
         selection = self._select(jobspec, MatchWindow(now, duration, is_now=True))
         start: int | None = now
-        claim = BookingKind.ALLOCATION if operation.allocates else BookingKind.DRY_RUN
-        if selection is None and operation in _LATER:
-            start, selection = self._find_reservation(jobspec, wishes, now, duration)
-            claim = BookingKind.RESERVATION if operation.allocates else BookingKind.DRY_RUN
+        kind = BookingKind.ALLOCATION if operation.allocates else BookingKind.DRY_RUN
+        if selection is None and operation.may_start_later:
+            start, selection = self._find_reservation(jobspec, level, now, duration)
+            kind = BookingKind.RESERVATION if operation.allocates else BookingKind.DRY_RUN
         if selection is None or start is None:
             return self._failed_outcome(jobspec, operation, duration)
-        return self._book(jobspec, selection, JobWindow(job, start, duration, now), claim)
+        return self._book(jobspec, selection, JobWindow(job, start, duration, now), kind)
 
     def cancel(self, job: int) -> None:
-        """Take everything from a job. Raises CancelError if it has nothing."""
+        """Release all resources of a job. Raises CancelError if it has none."""
         cancel(self.view, self.ledger, job)
 
     def compiled(self, jobspec: Jobspec) -> RequestLevel:
-        """Return a jobspec's resources made ready for a walk; those of equal jobspecs are the same object."""
-        wishes = self._compiled.get(jobspec.resources)
-        if wishes is None:
+        """Return the compiled resources of a jobspec. Equal jobspecs share one object."""
+        level = self._compiled.get(jobspec.resources)
+        if level is None:
             tracked = self.filters.types.tracked
-            wishes = compile_requests(jobspec, tracked, is_flexible=self.is_flexible)
-            self._compiled[jobspec.resources] = wishes
-        return wishes
+            level = compile_requests(jobspec, tracked, is_flexible=self.is_flexible)
+            self._compiled[jobspec.resources] = level
+        return level
 
     def set_property(self, path: str, key: str, value: str) -> bool:
-        """Give the vertices with a path a property; False if there are none."""
+        """Set a property of the vertices at a path; return False if there are none."""
         vertices = self.graph.at_path(path)
         for vertex in vertices:
             self.graph.properties.setdefault(vertex, {})[key] = value
@@ -150,7 +156,7 @@ class Matcher:
         return bool(vertices)
 
     def set_status(self, path: str, *, is_up: bool) -> bool:
-        """Say that the vertices with a path, and so all below them, are up or down; False if there are none."""
+        """Mark the vertices at a path and their subtrees as up or down; return False if there are none."""
         vertices = self.graph.at_path(path)
         for vertex in vertices:
             if self.graph.is_up[vertex] is is_up:
@@ -163,7 +169,7 @@ class Matcher:
         return bool(vertices)
 
     def on_graph_changed(self) -> None:
-        """Look at the graph anew after vertices came or went."""
+        """Recompute filters and clear caches after vertices were added or removed."""
         self.filters.recount()
         self.view.reset()
         self._compiled.clear()
@@ -171,20 +177,20 @@ class Matcher:
 
     def _check(self, jobspec: Jobspec) -> None:
         if jobspec.duration > self.end:
-            problem = f"a duration of {jobspec.duration} s, longer than the graph lasts"
-            raise InputError(jobspec.source, problem=problem, remedy=f"give at most {self.end}")
+            problem = f"the duration is {jobspec.duration} s, but the graph's time ends after {self.end} s"
+            raise InputError(jobspec.source, problem=problem, remedy="shorten the duration")
         self._check_types(jobspec, jobspec.resources)
 
     def _check_types(self, jobspec: Jobspec, requests: tuple[VertexRequest, ...]) -> None:
         for request in requests:
             if request.type not in self.graph.type_order:
-                problem = f"the type {request.type!r}, of which the graph has nothing"
-                remedy = f"it has {', '.join(sorted(self.graph.by_type))}"
+                problem = f"the type {request.type!r} is not in the graph"
+                remedy = f"use one of {', '.join(sorted(self.graph.by_type))}"
                 raise InputError(jobspec.source, at=request.place or None, problem=problem, remedy=remedy)
             self._check_types(jobspec, request.inside)
 
     def _select(self, jobspec: Jobspec, window: MatchWindow) -> VertexSelection | None:
-        """Return what a job would get in a window, None if there is not enough."""
+        """Return the resources for a job in a window, or None."""
         walk_class = FlexibleWalk if self.is_flexible else Walk
         variants = xor_alternatives(jobspec) if self.is_flexible else (jobspec,)
         for variant in variants:
@@ -195,36 +201,39 @@ class Matcher:
         return None
 
     def _find_reservation(
-        self, jobspec: Jobspec, wishes: RequestLevel, now: int, duration: int
+        self, jobspec: Jobspec, level: RequestLevel, now: int, duration: int
     ) -> tuple[int | None, VertexSelection | None]:
-        """Return the first time after now at which there is enough, and what it is.
+        """Return the earliest time after now at which the resources are free, with the resources.
 
-        Only when something starts or ends can there be enough for the first time, and the root's filter knows all
-        these times; it also passes over those at which too little is free on the whole.
+        They can become free only when a span starts or ends. The root's filter has all these times
+        as points, and skips those at which too little is free in total.
         """
         planner = self.filters.planner(self.view.root)
         if planner is None:
             return None, None
-        for time in list(planner.fitting_points(now + 1, duration, wishes.demand)):
+        for time in list(planner.fitting_points(now + 1, duration, level.demand)):
             selection = self._select(jobspec, MatchWindow(time, duration))
             if selection is not None:
                 return time, selection
         return None, None
 
     def _select_when_empty(self, jobspec: Jobspec, duration: int) -> VertexSelection | None:
-        """Return what a job would get when everybody is gone and everything is up."""
+        """Return the resources for a job if no other job runs and all vertices are up, or None."""
         return self._select(jobspec, MatchWindow(PLAN_END - duration - 1, duration, ignores_down=True))
 
     def _failed_outcome(self, jobspec: Jobspec, operation: MatchOperation, duration: int) -> MatchOutcome:
-        if operation not in _LATER and not operation.checks_satisfiability:
+        if not (operation.may_start_later or operation.checks_satisfiability):
             return _BUSY
         return _UNSATISFIABLE if self._select_when_empty(jobspec, duration) is None else _BUSY
 
     def _is_feasible(
-        self, jobspec: Jobspec, wishes: RequestLevel, operation: MatchOperation, now: int, duration: int
+        self, jobspec: Jobspec, level: RequestLevel, operation: MatchOperation, now: int, duration: int
     ) -> bool:
-        """Tell whether enough nodes are up and allowed at all, before any walk (Fluxion: request_feasible)."""
-        count = wishes.demand.get("node", 0)
+        """Return whether enough nodes are up and allowed, before any walk.
+
+        Imitates `request_feasible` (flux-sched resource/traversers/dfu.cpp).
+        """
+        count = level.demand.get("node", 0)
         if count > self.graph.nodes_up:
             return False
         if jobspec.constraint is None:
@@ -241,9 +250,7 @@ class Matcher:
             )
         return count <= 0
 
-    def _book(
-        self, jobspec: Jobspec, selection: VertexSelection, window: JobWindow, claim: BookingKind
-    ) -> MatchOutcome:
+    def _book(self, jobspec: Jobspec, selection: VertexSelection, window: JobWindow, kind: BookingKind) -> MatchOutcome:
         if window.start >= self.end:
             return _BUSY
         if window.start + window.duration > self.end:
@@ -254,17 +261,14 @@ class Matcher:
             self.ledger,
             selection,
             window,
-            claim,
+            kind,
             types,
             self.writer,
-            weighs=self.policy.stops_early,
+            updates_weights=self.policy.stops_early,
         )
         if not booking.run():
             return _BUSY
-        self.writer.times(window.start, window.start + window.duration)
+        self.writer.set_times(window.start, window.start + window.duration)
         if jobspec.queue:
-            self.writer.queue(jobspec.queue)
+            self.writer.set_queue(jobspec.queue)
         return MatchOutcome(window.start, window.duration)
-
-
-_LATER = (MatchOperation.ALLOCATE_ORELSE_RESERVE, MatchOperation.WITHOUT_ALLOCATING_FUTURE)

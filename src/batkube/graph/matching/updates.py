@@ -1,7 +1,8 @@
-"""Updating: giving a job what a file says it has, as after a restart. Fluxion: the readers' `update`.
+"""Updates: allocate the resources that a file lists to a job, as after a restart.
 
-The file is JGF (all vertices that the job has or shares), its shorthand (without what is below exclusive ones) or R.
-Everything it names must be in the graph as described, and free; otherwise nothing is changed.
+The file is in JGF (all vertices that the job has or shares), in its shorthand (without the
+descendants of exclusive vertices) or in R. All listed vertices must be in the graph as described,
+and free; otherwise nothing is changed. Imitates `update` in flux-sched resource/readers.
 """
 
 from __future__ import annotations
@@ -12,21 +13,24 @@ from batkube.graph.formats.jgf import JgfFile, JgfVertex, parse_jgf, vertices_of
 from batkube.graph.formats.rv1 import parse_r, ranks_of, vertices_of_r
 from batkube.graph.idsets import decode_idset
 from batkube.graph.matching.booking import Booking, BookingKind, JobWindow
-from batkube.graph.matching.cancellation import CancelError, FreedRanks, cancel_ranks, reduce_ancestors
+from batkube.graph.matching.cancellation import CancelError, ReleasedRanks, cancel_ranks, reduce_ancestors
 from batkube.graph.matching.matcher import Matcher
 from batkube.graph.resources import CONTAINMENT, Vertex
 from batkube.graph.traversal.selection import VertexSelection
 
-#: The formats that an allocation can be given in.
+#: The formats that list an allocation.
 UPDATE_FORMATS = ("jgf", "jgf_shorthand", "rv1exec")
 
 
 class UpdateError(Exception):
-    """What a file says cannot be so."""
+    """The listed resources do not exist as described or are not free."""
 
 
 def update(matcher: Matcher, format: str, path: Path, content: bytes, window: JobWindow) -> None:
-    """Give a job what a file says it has, and hand it to the writer. Raises UpdateError and InputError."""
+    """Allocate the resources that a file lists to a job, and pass them to the writer.
+
+    Raises UpdateError and InputError.
+    """
     updater = _Updater(matcher, window)
     try:
         if format == "rv1exec":
@@ -40,48 +44,42 @@ def update(matcher: Matcher, format: str, path: Path, content: bytes, window: Jo
 
 
 def cancel_part(matcher: Matcher, job: int, format: str, path: Path, content: bytes) -> bool:
-    """Take from a job what a file names; tell whether nothing remains. Raises CancelError and InputError."""
+    """Release the resources that a file lists from a job; return whether nothing remains.
+
+    Raises CancelError and InputError.
+    """
     if format == "rv1exec":
         ranks = ranks_of(path, parse_r(path, content))
         return cancel_ranks(matcher.view, matcher.ledger, job, ranks)
     return reduce_ancestors(matcher.view, matcher.ledger, job, _release_listed(matcher, job, path, content))
 
 
-def _release_listed(matcher: Matcher, job: int, path: Path, content: bytes) -> FreedRanks:
-    """Free the vertices of a JGF file, and return what they were."""
-    graph, ledger = matcher.graph, matcher.ledger
-    ranks = FreedRanks({}, {})
-    for entry in vertices_of(path, parse_jgf(path, content)):
+def _release_listed(matcher: Matcher, job: int, path: Path, content: bytes) -> ReleasedRanks:
+    """Release the vertices that a JGF file lists."""
+    graph, ledger, released = matcher.graph, matcher.ledger, ReleasedRanks(matcher.view)
+    for listed in vertices_of(path, parse_jgf(path, content)):
         try:
-            vertex = _resolve_vertex(matcher, entry.vertex)
-        except UpdateError as fault:
-            raise CancelError(str(fault)) from None
-        page = ledger.entries.get(vertex)
-        if page is None or job not in page.tags or job not in page.allocations:
+            vertex = _resolve_vertex(matcher, listed.vertex)
+        except UpdateError as error:
+            raise CancelError(str(error)) from None
+        entry = ledger.entries.get(vertex)
+        if entry is None or job not in entry.tags or job not in entry.allocations:
             raise CancelError(f"job {job} does not have {graph.name[vertex]}")
-        units = ledger.release(vertex, job)
-        rank, type = graph.rank[vertex], graph.type[vertex]
-        counts = ranks.counts.setdefault(rank, {})
-        counts[type] = counts.get(type, 0) + units
-        places = graph.paths[matcher.view.subsystem]
-        if rank not in ranks.tops or len(places[vertex]) < len(places[ranks.tops[rank]]):
-            ranks.tops[rank] = vertex
-    return ranks
+        released.add_units(vertex, ledger.release(vertex, job))
+        released.add_vertex(vertex)
+    return released
 
 
 def _resolve_vertex(matcher: Matcher, vertex: Vertex) -> int:
-    """Return the vertex of the graph that a file means, which must be as the file says."""
+    """Return the vertex of the graph that a file describes. Raises UpdateError if it differs."""
     graph = matcher.graph
     matches = {
-        number
-        for place in vertex.paths.values()
-        for number in graph.at_path(place)
-        if graph.rank[number] == vertex.rank
+        number for path in vertex.paths.values() for number in graph.at_path(path) if graph.rank[number] == vertex.rank
     }
     if len(matches) != 1:
-        raise UpdateError(f"there is no vertex {', '.join(vertex.paths.values())} of rank {vertex.rank}")
+        raise UpdateError(f"the graph has no vertex {', '.join(vertex.paths.values())} of rank {vertex.rank}")
     [number] = matches
-    same = (
+    is_equal = (
         graph.type[number] == vertex.type
         and graph.basename[number] == vertex.basename
         and graph.size[number] == vertex.size
@@ -89,13 +87,13 @@ def _resolve_vertex(matcher: Matcher, vertex: Vertex) -> int:
         and graph.name[number] == vertex.name
         and graph.paths_of(number) == dict(vertex.paths)
     )
-    if not same:
-        raise UpdateError(f"the vertex {graph.name[number]} is not as the file says")
+    if not is_equal:
+        raise UpdateError(f"the vertex {graph.name[number]} of the graph differs from the file's")
     return number
 
 
 class _Updater:
-    """Holds vertices for a job and gathers which edges lead to them."""
+    """Allocates vertices to a job and collects the edges that lead to them."""
 
     def __init__(self, matcher: Matcher, window: JobWindow) -> None:
         self._matcher = matcher
@@ -105,12 +103,12 @@ class _Updater:
         self._edges: dict[int, tuple[int, bool]] = {}
 
     def undo(self) -> None:
-        """Let go of everything."""
+        """Release all vertices that were allocated."""
         for vertex in self._allocated:
             self._matcher.ledger.release_units(vertex, self._window.job)
 
     def book(self) -> None:
-        """Enter the rest into the books; nothing if the file does not begin at the root."""
+        """Tag the vertices and pass them to the writer. Nothing is written if the file lists no root."""
         if self._selection is None:
             for vertex in self._allocated:
                 self._matcher.ledger.mark_uncounted(vertex)
@@ -126,47 +124,48 @@ class _Updater:
             BookingKind.UPDATE,
             exclusive,
             matcher.writer,
-            weighs=matcher.policy.stops_early,
+            updates_weights=matcher.policy.stops_early,
         )
         if not booking.run():
-            raise UpdateError("nothing in it is exclusive")
-        matcher.writer.times(self._window.start, self._window.start + self._window.duration)
+            raise UpdateError("the file lists no exclusive vertex")
+        matcher.writer.set_times(self._window.start, self._window.start + self._window.duration)
 
     def load_jgf(self, path: Path, file: JgfFile, *, is_short: bool) -> None:
-        """Take the vertices and edges of a JGF file."""
+        """Allocate the vertices of a JGF file and collect its edges."""
         graph, subsystem = self._matcher.graph, self._matcher.view.subsystem
         free_ranks = set(decode_idset(file.free_ranks)) if file.free_ranks else set()
         numbers: dict[str, tuple[int, JgfVertex]] = {}
-        for entry in vertices_of(path, file):
-            vertex = _resolve_vertex(self._matcher, entry.vertex)
-            if entry.vertex.rank in free_ranks:
+        for listed in vertices_of(path, file):
+            vertex = _resolve_vertex(self._matcher, listed.vertex)
+            if listed.vertex.rank in free_ranks:
                 continue
-            numbers[entry.key] = (vertex, entry)
-            self._allocate(vertex, entry.is_exclusive)
-            if is_short and entry.is_exclusive:
+            numbers[listed.key] = (vertex, listed)
+            self._allocate(vertex, listed.is_exclusive)
+            if is_short and listed.is_exclusive:
                 self._allocate_subtree(vertex)
         for edge in file.graph.edges:
             if edge.source not in numbers or edge.target not in numbers:
                 if free_ranks:
                     continue
-                raise UpdateError(f"the edge {edge.source} → {edge.target} is between unknown vertices")
-            (source, above), (target, below) = numbers[edge.source], numbers[edge.target]
+                raise UpdateError(f"the edge {edge.source} → {edge.target} has an end that the file does not list")
+            (source, parent), (target, child) = numbers[edge.source], numbers[edge.target]
             if source == graph.roots[subsystem] and self._selection is None:
-                self._selection = VertexSelection(above.vertex.size, above.is_exclusive)
+                self._selection = VertexSelection(parent.vertex.size, parent.is_exclusive)
             number = graph.edge_between(source, target)
             if number is None:
-                raise UpdateError(f"there is no edge {edge.source} → {edge.target} in the graph")
-            self._edges[number] = (below.vertex.size, below.is_exclusive)
+                raise UpdateError(f"the graph has no edge {edge.source} → {edge.target}")
+            self._edges[number] = (child.vertex.size, child.is_exclusive)
 
     def _allocate_subtree(self, vertex: int) -> None:
         graph, subsystem = self._matcher.graph, self._matcher.view.subsystem
-        for edge in (edge for inner in graph.subtree(vertex, subsystem) for edge in graph.edges_from(inner, subsystem)):
-            target = graph.edge_target[edge]
-            self._allocate(target, True)
-            self._edges[edge] = (graph.size[target], True)
+        for source in graph.subtree(vertex, subsystem):
+            for edge in graph.edges_from(source, subsystem):
+                target = graph.edge_target[edge]
+                self._allocate(target, True)
+                self._edges[edge] = (graph.size[target], True)
 
     def load_r(self, path: Path, content: bytes) -> None:
-        """Take the nodes and their children of R; a node of which all children are taken is held itself."""
+        """Allocate the children of nodes that R lists, and a node itself if it lists all its children."""
         graph = self._matcher.graph
         root = graph.roots[CONTAINMENT]
         self._selection = VertexSelection(graph.size[root], False)
@@ -192,7 +191,7 @@ class _Updater:
             ):
                 self._edges[edge] = (graph.size[number], True)
                 return number
-        raise UpdateError(f"there is no {vertex.name} of rank {vertex.rank} in {graph.name[parent]}")
+        raise UpdateError(f"{graph.name[parent]} has no {vertex.name} of rank {vertex.rank}")
 
     def _allocate(self, vertex: int, exclusive: bool) -> None:
         window = self._window

@@ -1,4 +1,7 @@
-"""The commands of a session, by their names and abbreviations. Fluxion: the table in resource/utilities/command.cpp."""
+"""The commands of a session by name and abbreviation.
+
+Imitates the table in flux-sched resource/utilities/command.cpp.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ _MANY = 1_000_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QueryCommand:
-    """What a line may begin with, how many words it has, and which method of a session carries it out."""
+    """The usage of a command, its number of words, and the method of the session that executes it."""
 
     usage: str
     words: tuple[int, int]
@@ -38,7 +41,7 @@ def _commands() -> dict[str, QueryCommand]:
     ]
     commands: dict[str, QueryCommand] = {}
     for name, abbreviation, arguments, words in table:
-        # A method called `list` would hide the type in the class.
+        # A method named `list` would hide the type inside the class.
         method = "list_jobs" if name == "list" else name.replace("-", "_")
         command = QueryCommand(f"{name} {arguments}".strip(), words, method)
         commands[name] = command

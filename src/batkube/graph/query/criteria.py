@@ -1,7 +1,9 @@
-"""Criteria for finding vertices: `status=down and (sched-now=allocated or names=node[0-3])`.
+"""Criteria for `find`: `status=down and (sched-now=allocated or names=node[0-3])`.
 
-A criterion is `key=value`. They are joined by `and`, `or` or nothing, which means `and`; there is no precedence, they
-apply from left to right, and brackets group them. Fluxion: resource/evaluators/expr_eval_api.cpp.
+A criterion is `key=value`. Criteria are joined by `and`, `or` or nothing, which means `and`. There
+is no precedence: they apply from left to right, and parentheses group them.
+
+Imitates flux-sched resource/evaluators/expr_eval_api.cpp.
 """
 
 from __future__ import annotations
@@ -22,19 +24,19 @@ _JOB_KEYS = ("jobid-alloc", "jobid-span", "jobid-tag", "jobid-reserved")
 
 
 class Criterion(NamedTuple):
-    """A key and the value that it has to have."""
+    """A key and the value that it must have."""
 
     key: str
     value: str
 
 
 class JoinedCriteria(NamedTuple):
-    """Criteria, or groups of them, each with how it is joined to those before it."""
+    """Criteria or groups of them, each with the operator that joins it to those before it."""
 
     parts: tuple[tuple[str, Criterion | JoinedCriteria], ...]
 
     def evaluate(self, test: Callable[[Criterion], bool]) -> bool:
-        """Tell whether they hold, given which single ones do."""
+        """Return whether the criteria hold, given a test for single ones."""
         result = True
         for operator, part in self.parts:
             holds = test(part) if isinstance(part, Criterion) else part.evaluate(test)
@@ -42,7 +44,7 @@ class JoinedCriteria(NamedTuple):
         return result
 
     def criteria(self) -> Iterator[Criterion]:
-        """Yield the single criteria, in order."""
+        """Yield the single criteria in order."""
         for _, part in self.parts:
             if isinstance(part, Criterion):
                 yield part
@@ -51,12 +53,12 @@ class JoinedCriteria(NamedTuple):
 
 
 def parse_criteria(text: str) -> JoinedCriteria:
-    """Return what a text stands for. Raises ValueError for what is not a criterion or not balanced."""
+    """Parse criteria. Raises ValueError for an invalid criterion or unbalanced parentheses."""
     tokens = re.findall(r"\(|\)|[^\s()]+(?:\([^\s()]*\))*", text)
-    joined, rest = _parse_tokens(tokens)
+    criteria, rest = _parse_tokens(tokens)
     if rest:
-        raise ValueError(f"a bracket too many in {text!r}")
-    return joined
+        raise ValueError(f"unbalanced ) in {text!r}")
+    return criteria
 
 
 def _parse_tokens(tokens: list[str]) -> tuple[JoinedCriteria, list[str]]:
@@ -66,12 +68,12 @@ def _parse_tokens(tokens: list[str]) -> tuple[JoinedCriteria, list[str]]:
         if parts and tokens[0] in ("and", "or"):
             operator, *tokens = tokens
         if not tokens or tokens[0] == ")":
-            raise ValueError(f"nothing after {operator!r}")
+            raise ValueError(f"no criterion after {operator!r}")
         token, *tokens = tokens
         if token == "(":
             inner, tokens = _parse_tokens(tokens)
             if not tokens:
-                raise ValueError("a bracket is not closed")
+                raise ValueError("unbalanced (")
             parts.append((operator, inner))
             tokens = tokens[1:]
         else:
@@ -94,4 +96,4 @@ def _parse_criterion(token: str) -> Criterion:
     if key == "names":
         decode_hostlist(value.lower())
         return Criterion(key, value.lower())
-    raise ValueError(f"{token!r} is no criterion there is")
+    raise ValueError(f"{token!r} is not a known criterion")

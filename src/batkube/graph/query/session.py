@@ -1,7 +1,9 @@
-"""A session of resource-query: commands in, text out, as Fluxion's program of that name prints it.
+"""A session of resource-query: executes commands and writes text like Fluxion's program of that name.
 
-What a command matches or finds goes to `output`; what is wrong goes to `errors`, one message each, and the session goes
-on; `info`, `list` and `stat` go to `remarks`. Fluxion: resource/utilities/command.cpp.
+Matches and findings go to `output`. Errors go to `errors`, one message each, and the session
+continues. The commands `info`, `list` and `stat` write to `info_output`.
+
+Imitates flux-sched resource/utilities/command.cpp.
 """
 
 from __future__ import annotations
@@ -26,13 +28,13 @@ from batkube.graph.requests.jobspec import Jobspec, parse_jobspec
 from batkube.kernel.errors import InputError
 
 _BAR = "INFO: =============================\n"
-#: Nothing was found, and nothing says that there could never be: so Fluxion reports what it could not even look for.
-_UNKNOWN = MatchOutcome(None)
+#: Fluxion reports this for an invalid request too: no match, but satisfiable.
+_NO_MATCH = MatchOutcome(None)
 
 
 @dataclasses.dataclass(slots=True)
 class QueryJob:
-    """What a session remembers of a job."""
+    """A job of the session: its state, its start and the file of its jobspec."""
 
     state: str
     start: int
@@ -40,27 +42,26 @@ class QueryJob:
 
 
 class QuerySession:
-    """A matcher, and the jobs that commands have given it."""
+    """A matcher, and the jobs that commands have created."""
 
-    def __init__(self, matcher: Matcher, output: TextIO, errors: TextIO, remarks: TextIO) -> None:
+    def __init__(self, matcher: Matcher, output: TextIO, errors: TextIO, info_output: TextIO) -> None:
         self.matcher = matcher
         self._output = output
         self._errors = errors
-        self._info_output = remarks
+        self._info_output = info_output
         self._jobs: dict[int, QueryJob] = {}
         self._next_job = 1
         self._jobspecs: dict[bytes, Jobspec] = {}
-        #: Whether a graph or a jobspec was not as it has to be.
+        #: Whether a graph or a jobspec was invalid.
         self.had_bad_input = False
 
     def run(self, lines: Iterable[str]) -> None:
-        """Carry out commands until one says quit."""
+        """Execute commands until `quit`. Lines that are not commands, such as comments, are ignored."""
         for line in lines:
             words = line.split()
             if words and words[0] in ("quit", "q"):
                 return
             command = COMMANDS.get(words[0]) if words else None
-            # What is no command is passed over without a word, comments among it.
             if command is not None:
                 self._execute(command, words)
 
@@ -74,23 +75,24 @@ class QuerySession:
         except InputError as error:
             self.had_bad_input = True
             self._write_error(str(error))
-        except (CancelError, UpdateError, ValueError) as fault:
-            self._write_error(str(fault))
+        except (CancelError, UpdateError, ValueError) as error:
+            self._write_error(str(error))
 
     def _write_error(self, problem: str) -> None:
         self._errors.write(f"ERROR: {problem}\n")
 
     def match(self, words: list[str]) -> None:
-        """`match OPERATION JOBSPEC`."""
+        """Execute `match OPERATION JOBSPEC`."""
         operation = self._operation(words[1])
         if operation is not None:
             self._match(operation, words[2])
 
     def multi_match(self, words: list[str]) -> None:
-        """`multi-match OPERATION JOBSPEC…`, until one does not match."""
+        """Execute `multi-match OPERATION JOBSPEC…`; stop at the first jobspec that does not match."""
         operation = self._operation(words[1])
-        for path in words[2:] if operation is not None else ():
-            assert operation is not None
+        if operation is None:
+            return
+        for path in words[2:]:
             if not self._match(operation, path):
                 break
 
@@ -113,14 +115,14 @@ class QuerySession:
         except InputError as error:
             self.had_bad_input = True
             self._write_error(str(error))
-            self._report_match(operation, job, name, _UNKNOWN)
+            self._report_match(operation, job, name, _NO_MATCH)
             return False
         try:
             self._output.write(self.matcher.writer.text())
-        except MatchWriteError as fault:
-            # Fluxion takes a match that its writer cannot write for none, and gives the job's number away once more.
-            self._errors.write(f"match_allocate: ERROR: match writer emit: {fault}\n")
-            self._report_match(operation, job, name, MatchOutcome(None, is_satisfiable=fault.is_satisfiable))
+        except MatchWriteError as error:
+            # Fluxion reports that nothing matched and uses the job's number again.
+            self._errors.write(f"match_allocate: ERROR: match writer emit: {error}\n")
+            self._report_match(operation, job, name, MatchOutcome(None, is_satisfiable=error.is_satisfiable))
             return False
         self._next_job += operation.allocates
         self._report_match(operation, job, name, outcome)
@@ -134,26 +136,26 @@ class QuerySession:
 
     def _report_match(self, operation: MatchOperation, job: int, name: str, outcome: MatchOutcome) -> None:
         if operation is MatchOperation.SATISFIABILITY:
-            word = "Satisfiable" if outcome.is_satisfiable else "Unsatisfiable"
-            self._output.write(f"{_BAR}INFO: {word} request\n{_BAR}")
+            verdict = "Satisfiable" if outcome.is_satisfiable else "Unsatisfiable"
+            self._output.write(f"{_BAR}INFO: {verdict} request\n{_BAR}")
             return
         if outcome.start is None:
-            doubt = "" if outcome.is_satisfiable else "INFO: Unsatisfiable request\n"
-            self._output.write(f"{_BAR}INFO: No matching resources found\n{doubt}INFO: JOBID={job}\n{_BAR}")
+            hint = "" if outcome.is_satisfiable else "INFO: Unsatisfiable request\n"
+            self._output.write(f"{_BAR}INFO: No matching resources found\n{hint}INFO: JOBID={job}\n{_BAR}")
             return
         state = "ALLOCATED" if outcome.start == 0 else "RESERVED"
         time = "Now" if outcome.start == 0 else str(outcome.start)
-        word = state if operation.allocates else "MATCHED"
-        self._output.write(f"{_BAR}INFO: JOBID={job}\nINFO: RESOURCES={word}\nINFO: SCHEDULED AT={time}\n{_BAR}")
+        resources = state if operation.allocates else "MATCHED"
+        self._output.write(f"{_BAR}INFO: JOBID={job}\nINFO: RESOURCES={resources}\nINFO: SCHEDULED AT={time}\n{_BAR}")
         if operation.allocates:
             self._jobs[job] = QueryJob(state, outcome.start, name)
 
     def update(self, words: list[str]) -> None:
-        """`update allocate|reserve FORMAT FILE JOB START DURATION`."""
-        _, kind, format, name, *numbers = words
+        """Execute `update allocate|reserve FORMAT FILE JOB START DURATION`."""
+        _, subcommand, format, name, *numbers = words
         job, start, duration = (int(number) for number in numbers)
-        if kind not in ("allocate", "reserve"):
-            raise ValueError(f"unknown subcmd {kind}")
+        if subcommand not in ("allocate", "reserve"):
+            raise ValueError(f"unknown subcmd {subcommand}")
         if format not in UPDATE_FORMATS:
             raise ValueError(f"unsupported reader {format}")
         if job in self._jobs and self._jobs[job].state != "CANCELED":
@@ -164,8 +166,8 @@ class QuerySession:
         content = self._content(name)
         try:
             update(self.matcher, format, Path(name), content, JobWindow(job, start, duration, -1))
-        except UpdateError as fault:
-            self._write_error(str(fault))
+        except UpdateError as error:
+            self._write_error(str(error))
             outcome = MatchOutcome(None)
         with contextlib.suppress(MatchWriteError):
             self._output.write(self.matcher.writer.text())
@@ -173,7 +175,7 @@ class QuerySession:
         self._next_job = job + 1
 
     def attach(self, words: list[str]) -> None:
-        """`attach FILE`."""
+        """Execute `attach FILE`."""
         attach(self.matcher, Path(words[1]), self._content(words[1]))
 
     def _content(self, name: str) -> bytes:
@@ -183,7 +185,7 @@ class QuerySession:
             raise ValueError(f"can't open {name}") from None
 
     def remove(self, words: list[str]) -> None:
-        """`remove PATH true` or `remove IDSET false`."""
+        """Execute `remove PATH true` or `remove IDSET false`."""
         _, target, is_path = words
         if is_path == "true":
             if not remove_path(self.matcher, target):
@@ -194,7 +196,7 @@ class QuerySession:
             raise ValueError("invalid path boolean input ")
 
     def find(self, words: list[str]) -> None:
-        """`find CRITERIA`."""
+        """Execute `find CRITERIA`."""
         criteria = " ".join(words[1:])
         try:
             find(self.matcher.view, self.matcher.ledger, criteria, self.matcher.writer)
@@ -203,29 +205,29 @@ class QuerySession:
             return
         try:
             text = self.matcher.writer.text()
-        except MatchWriteError as fault:
-            self._errors.write(f"find: ERROR: find writer emit: {fault}\n")
+        except MatchWriteError as error:
+            self._errors.write(f"find: ERROR: find writer emit: {error}\n")
             return
         self._output.write(f'{text}{_BAR}INFO: EXPRESSION="{criteria}"\n{_BAR}')
 
     def cancel(self, words: list[str]) -> None:
-        """`cancel JOB [stats]`."""
+        """Execute `cancel JOB [stats]`."""
         job = self._job_number(words[1])
         if not self._is_active(job):
             self._errors.write(f"cancel: ERROR: nonexistent job {job}\n")
             return
         try:
             visits = cancel(self.matcher.view, self.matcher.ledger, job)
-        except CancelError as fault:
+        except CancelError as error:
             self._errors.write(f"cancel: ERROR: error encountered while removing job {job}\n")
-            self._info_output.write(f"{fault}\n")
+            self._info_output.write(f"{error}\n")
             return
         self._jobs[job].state = "CANCELED"
         if words[2:] == ["stats"]:
             self._write_counts("CANCEL", visits)
 
     def partial_cancel(self, words: list[str]) -> None:
-        """`partial-cancel JOB FORMAT FILE [stats]`."""
+        """Execute `partial-cancel JOB FORMAT FILE [stats]`."""
         job, format, name = self._job_number(words[1]), words[2], words[3]
         if format not in ("jgf", "rv1exec"):
             raise ValueError(f"unsupported reader {format}")
@@ -237,12 +239,12 @@ class QuerySession:
         try:
             if cancel_part(self.matcher, job, format, Path(name), content):
                 self._jobs[job].state = "CANCELED"
-        except (CancelError, InputError) as fault:
-            self.had_bad_input |= isinstance(fault, InputError)
+        except (CancelError, InputError) as error:
+            self.had_bad_input |= isinstance(error, InputError)
             self._write_error(f"error encountered while removing job {job}")
-            self._info_output.write(f"{fault}\n")
+            self._info_output.write(f"{error}\n")
         if words[4:] == ["stats"]:
-            # Vertices are found by their ranks, so none is looked at; Fluxion's counts are of its ways to find them.
+            # Zero, because vertices are indexed by rank: no search is needed.
             self._write_counts("PARTIAL CANCEL", CancelVisits(0, 0))
 
     def _write_counts(self, what: str, visits: CancelVisits) -> None:
@@ -256,7 +258,7 @@ class QuerySession:
         return int(text) if text.isdecimal() else 0
 
     def set_property(self, words: list[str]) -> None:
-        """`set-property PATH KEY=VALUE`."""
+        """Execute `set-property PATH KEY=VALUE`."""
         _, path, pair = words
         key, equals, value = pair.partition("=")
         if not (key and equals and value):
@@ -265,20 +267,20 @@ class QuerySession:
             self._output.write(f"Couldn't find path {path} in resource graph.\n")
 
     def get_property(self, words: list[str]) -> None:
-        """`get-property PATH`."""
+        """Execute `get-property PATH`."""
         path, graph = words[1], self.matcher.graph
         if not graph.at_path(path):
             self._output.write(f"Could not find path {path} in resource graph.\n")
         for vertex in graph.at_path(path):
             properties = graph.properties.get(vertex, {})
             if not properties:
-                remark = f"(vtx's uniq_id={graph.uniq_id[vertex]})"
-                self._output.write(f"No properties were found for {path} {remark}.\n")
+                suffix = f"(vtx's uniq_id={graph.uniq_id[vertex]})"
+                self._output.write(f"No properties were found for {path} {suffix}.\n")
             for key, value in sorted(properties.items()):
                 self._output.write(f"{key}={value}\n")
 
     def set_status(self, words: list[str]) -> None:
-        """`set-status PATH up|down`."""
+        """Execute `set-status PATH up|down`."""
         _, path, status = words
         if not self.matcher.graph.at_path(path):
             self._output.write(f"Could not find path {path} in resource graph.\n")
@@ -288,7 +290,7 @@ class QuerySession:
             self.matcher.set_status(path, is_up=status == "up")
 
     def get_status(self, words: list[str]) -> None:
-        """`get-status PATH`."""
+        """Execute `get-status PATH`."""
         path, graph = words[1], self.matcher.graph
         if not graph.at_path(path):
             self._output.write(f"Could not find path {path} in resource graph.\n")
@@ -296,12 +298,12 @@ class QuerySession:
             self._output.write(f"{path} is {'up' if graph.is_up[vertex] else 'down'}\n")
 
     def list_jobs(self, words: list[str]) -> None:
-        """`list`."""
+        """Execute `list`."""
         for job in sorted(self._jobs):
             self._write_job(job)
 
     def info(self, words: list[str]) -> None:
-        """`info JOB`."""
+        """Execute `info JOB`."""
         job = self._job_number(words[1])
         if job not in self._jobs:
             self._errors.write(f"info: ERROR: nonexistent job {job}\n")
@@ -309,22 +311,22 @@ class QuerySession:
         self._write_job(job)
 
     def _write_job(self, job: int) -> None:
-        """Write what is known of a job; in the place of the time that its match took is a zero."""
+        """Write a job. The time that its match took is written as zero."""
         entry = self._jobs[job]
         self._info_output.write(f"INFO: {job}, {entry.state}, {entry.start}, {entry.jobspec}, 0\n")
 
     def cat(self, words: list[str]) -> None:
-        """`cat FILE`."""
+        """Execute `cat FILE`."""
         self._info_output.write(self._content(words[1]).decode("utf-8", "replace"))
         self._info_output.write(f"INFO: Jobspec in {words[1]}\n")
 
     def stat(self, words: list[str]) -> None:
-        """`stat`: how many jobs there are; in the place of how long matches took are zeros."""
+        """Execute `stat`: write the number of jobs. The times of matches are written as zeros."""
         self._info_output.write(f"INFO: Num. of Jobs Matched: {len(self._jobs)}\n")
-        self._info_output.writelines(f"INFO: {which}. Match Time: 0\n" for which in ("Min", "Max", "Avg"))
+        self._info_output.writelines(f"INFO: {statistic}. Match Time: 0\n" for statistic in ("Min", "Max", "Avg"))
 
     def help(self, words: list[str]) -> None:
-        """`help [COMMAND]`."""
+        """Execute `help [COMMAND]`."""
         commands = COMMANDS.values() if len(words) != 2 else [COMMANDS.get(words[1])]
         if None in commands:
             self._info_output.write(f"ERROR: unknown command: {words[1]}\n")

@@ -1,4 +1,7 @@
-"""The matchers that resource-query knows by name: which subsystems a walk goes along, the leading one first."""
+"""The matchers of resource-query by name: the subsystems that a walk follows, the leading one first.
+
+Imitates the option --match-subsystems of flux-sched resource/utilities/resource-query.cpp.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,8 @@ MATCHERS = {
 
 
 def subsystems_of(matcher: str) -> tuple[str, ...]:
-    """Return the subsystems of a matcher. Raises InputError for a name there is not."""
+    """Return the subsystems of a matcher. Raises InputError if the name is unknown."""
     subsystems = MATCHERS.get(matcher.upper())
     if subsystems is None:
-        problem = f"is {matcher!r}, which is unknown"
-        raise InputError("the matcher", problem=problem, remedy=f"it is one of {', '.join(MATCHERS)}")
+        raise InputError("the matcher", problem=f"{matcher!r} is unknown", remedy=f"use one of {', '.join(MATCHERS)}")
     return subsystems

@@ -1,7 +1,8 @@
-"""A graph as a drawing (SVG): boxes in boxes, what jobs hold in the colours of the jobs.
+"""Draws a graph as SVG: nested boxes in the colours of the jobs.
 
-What a job has for itself is filled with its colour, paler where it is reserved for later; what a job shares has a
-border in its colour. What is down is grey. Leaves are small squares, other vertices are boxes around what is in them.
+A vertex that a job has exclusively is filled with the job's colour, paler if it is reserved. A
+shared vertex has a border in the job's colour. A vertex that is down is grey. Leaves are small
+squares, other vertices are boxes around their children.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from batkube.graph.matching.matcher import Matcher
 from batkube.graph.resources import ResourceGraph
 from batkube.kernel.errors import InputError
 
-#: More boxes than this take a browser seconds to show, and nobody reads them.
+#: With more boxes, a browser takes seconds to show the drawing.
 VERTICES_MAX = 50_000
 _LEAF, _GAP, _HEAD, _WIDTH = 14, 4, 18, 1200
-#: Twelve colours that people can tell apart; the thirteenth job has the first one again.
+#: Twelve colours that are easy to distinguish. The thirteenth job has the first one again.
 _COLOURS = (
     "#4477aa",
     "#ee6677",
@@ -37,27 +38,30 @@ _COLOURS = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Box:
-    """Where a vertex is, relative to the box around it."""
+    """The position of a vertex relative to its parent's box."""
 
     vertex: int
     x: int
     y: int
     width: int
     height: int
-    inside: tuple[_Box, ...] = ()
+    children: tuple[_Box, ...] = ()
 
 
 def draw_graph(matcher: Matcher, source: Path, *, path: str = "") -> str:
-    """Return a matcher's graph with what jobs hold now and later, or what is below one path, as SVG.
+    """Return an SVG of a matcher's graph and its jobs, of the whole or of the subtree at `path`.
 
-    `source` is the file that messages name. Raises InputError for a path that is not there, and for too much to draw.
+    `source` is the file that error messages name. Raises InputError if there is nothing at `path`,
+    or too much to draw.
     """
     graph, subsystem = matcher.graph, matcher.view.subsystem
     top = _top(graph, source, path, matcher.view.root)
     count = sum(1 for _ in graph.subtree(top, subsystem))
     if count > VERTICES_MAX:
         raise InputError(
-            source, problem=f"has {count:,} vertices to draw, more than {VERTICES_MAX:,}", remedy="draw a part: --below"
+            source,
+            problem=f"has {count:,} vertices to draw, more than {VERTICES_MAX:,}",
+            remedy="draw a part with --below",
         )
     box = _layout(graph, top, subsystem)
     lines = [
@@ -74,18 +78,18 @@ def _top(graph: ResourceGraph, source: Path, path: str, root: int) -> int:
     vertices = graph.at_path(path)
     if not vertices:
         raise InputError(
-            source, problem=f"has no vertex with the path {path!r}", remedy=f"paths begin with /{graph.name[root]}"
+            source, problem=f"has no vertex at the path {path!r}", remedy=f"paths start with /{graph.name[root]}"
         )
     return vertices[0]
 
 
 def _layout(graph: ResourceGraph, vertex: int, subsystem: str) -> _Box:
-    """Return the box of a vertex at the origin: leaves first, in a block, then boxes in rows."""
+    """Return the box of a vertex at the origin: first leaves in a block, then boxes in rows."""
     children = list(dict.fromkeys(graph.children(vertex, subsystem)))
     if not children:
         return _Box(vertex, 0, 0, _LEAF, _LEAF)
     boxes = [_layout(graph, child, subsystem) for child in children]
-    leaves = [box for box in boxes if not box.inside]
+    leaves = [box for box in boxes if not box.children]
     columns = max(1, math.ceil(math.sqrt(2 * len(leaves))))
     step = _LEAF + _GAP
     placed = [
@@ -94,7 +98,7 @@ def _layout(graph: ResourceGraph, vertex: int, subsystem: str) -> _Box:
     ]
     x, y = _GAP, _HEAD + math.ceil(len(leaves) / columns) * step
     row_height = 0
-    for box in (box for box in boxes if box.inside):
+    for box in (box for box in boxes if box.children):
         if x > _GAP and x + box.width > _WIDTH:
             x, y, row_height = _GAP, y + row_height + _GAP, 0
         placed.append(dataclasses.replace(box, x=x, y=y))
@@ -114,26 +118,27 @@ def _draw(matcher: Matcher, box: _Box, x: int, y: int, lines: list[str]) -> None
         f'<rect x="{left}" y="{upper}" width="{box.width}" height="{box.height}" fill={quoteattr(fill)} '
         f'fill-opacity="{opacity}" stroke={quoteattr(stroke)}><title>{escape(label + title)}</title></rect>'
     )
-    if box.inside:
+    if box.children:
         lines.append(f'<text x="{left + _GAP}" y="{upper + _HEAD - 5}">{escape(name)}</text>')
-    for child in box.inside:
+    for child in box.children:
         _draw(matcher, child, left, upper, lines)
 
 
 def _style(matcher: Matcher, vertex: int) -> tuple[str, str, float, str]:
-    """Return fill, stroke, opacity and the end of the title of a vertex."""
+    """Return fill, stroke, opacity, and the end of the title of a vertex."""
     if not matcher.graph.is_up[vertex]:
         return "#bbbbbb", "#555555", 1, ": down"
-    page = matcher.ledger.entries.get(vertex)
-    if page is None or not page.tags:
+    entry = matcher.ledger.entries.get(vertex)
+    if entry is None or not entry.tags:
         return "#ffffff", "#999999", 1, ""
-    holders = sorted({*page.allocations, *page.reservations})
-    jobs = ", ".join(str(job) for job in holders or sorted(page.tags))
+    holders = sorted({*entry.allocations, *entry.reservations})
+    jobs = ", ".join(str(job) for job in holders or sorted(entry.tags))
     if not holders:
-        return "#ffffff", _colour(min(page.tags)), 1, f": shared by job {jobs}"
-    is_now = bool(page.allocations)
-    word = "held by" if is_now else "reserved for"
-    return _colour(min(page.allocations or page.reservations)), "#333333", 1 if is_now else 0.4, f": {word} job {jobs}"
+        return "#ffffff", _colour(min(entry.tags)), 1, f": shared by job {jobs}"
+    is_now = bool(entry.allocations)
+    colour = _colour(min(entry.allocations or entry.reservations))
+    verb = "held by" if is_now else "reserved for"
+    return colour, "#333333", 1 if is_now else 0.4, f": {verb} job {jobs}"
 
 
 def _colour(job: int) -> str:

@@ -1,4 +1,4 @@
-"""Canonical jobspecs: what a job asks for, as a tree of resources (RFC 14).
+"""Canonical jobspecs: a job's request as a tree of resources (RFC 14).
 
     version: 9999
     resources:
@@ -10,8 +10,9 @@
       - {command: [app], slot: default, count: {per_slot: 1}}
     attributes: {system: {duration: 3600}}
 
-A *slot* is no vertex: it is a bundle of what a task gets, and all of it is exclusive. A count is a number or a range:
-`{min: 2, max: 16, operator: "*", operand: 2}` asks for 2, 4, 8 or 16, as many as there are.
+A *slot* is not a vertex but a bundle of resources for a task, all of them exclusive. A count is a
+number or a range: `{min: 2, max: 16, operator: "*", operand: 2}` requests as many as possible of 2,
+4, 8 and 16.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _LEAST_OPERANDS = {"+": 1, "*": 2, "^": 2}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CountRange:
-    """How many of a resource a job takes: from `least` on, in steps."""
+    """The number of vertices that a request takes: from `least` to `most`, in steps."""
 
     least: int
     most: int
@@ -42,7 +43,7 @@ class CountRange:
     operand: int = 1
 
     def amount(self, available: int) -> int:
-        """Return how many are taken of so many; none if there are too few."""
+        """Return the number to take of the available ones; zero if there are too few."""
         if self.least > self.most or self.least > available:
             return 0
         bound = min(available, self.most)
@@ -52,38 +53,40 @@ class CountRange:
 
     @property
     def effective_most(self) -> int:
-        """How many are taken of unlimited ones."""
+        """The number to take of unlimited ones."""
         return self.amount(_UNLIMITED)
 
     def _largest(self, bound: int) -> int:
-        """Return the largest member of the series of products or powers within a bound."""
-        amount = following = self.least
-        while 0 < following <= bound:
-            amount = following
-            following = following * self.operand if self.operator == "*" else following**self.operand
-            if following == amount:
+        """Return the largest member of the series of products or powers that is at most `bound`."""
+        amount = next_amount = self.least
+        while 0 < next_amount <= bound:
+            amount = next_amount
+            next_amount = next_amount * self.operand if self.operator == "*" else next_amount**self.operand
+            if next_amount == amount:
                 break
         return amount
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VertexRequest:
-    """So many vertices of a type, and what each must have inside; `exclusive` is None where nothing is said."""
+    """A request for vertices of a type, and the requests inside each."""
 
     type: str
     count: CountRange
     inside: tuple[VertexRequest, ...] = ()
+    #: None if unset.
     exclusive: bool | None = None
     label: str = ""
+    #: The place in the jobspec, for error messages.
     place: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Jobspec:
-    """A job's request."""
+    """The request of a job."""
 
     resources: tuple[VertexRequest, ...]
-    #: In whole seconds; zero stands for as long as the graph lasts.
+    #: In whole seconds; zero means until the end of the graph's time.
     duration: int = 0
     queue: str = ""
     constraint: Constraint | None = None
@@ -91,19 +94,19 @@ class Jobspec:
 
 
 def parse_jobspec(path: Path, content: bytes | str) -> Jobspec:
-    """Return the request in a jobspec file. Raises InputError with the place of what is wrong in it."""
+    """Return the request in a jobspec file. Raises InputError with the place."""
     root = read_spec(path, content)
     top = root.mapping("the jobspec")
     for key in _TOP_KEYS:
         if key not in top:
-            raise root.error(f"the key {key!r} is missing", f"a jobspec has the keys {', '.join(_TOP_KEYS)}")
+            raise root.error(f"the key {key!r} is missing", "add it to the jobspec")
     for key in top:
         if key not in _TOP_KEYS:
-            raise top[key].error("is an unknown key", f"a jobspec has the keys {', '.join(_TOP_KEYS)}, no others")
+            raise top[key].error("is an unknown key", f"a jobspec has only the keys {', '.join(_TOP_KEYS)}")
     top["version"].integer("the version", at_least=1, at_most=9999)
     resources = tuple(_resource(node) for node in top["resources"].sequence("resources"))
     if not resources:
-        raise top["resources"].error("no resource is asked for", "ask for one at least")
+        raise top["resources"].error("is empty", "request at least one resource")
     for task in top["tasks"].sequence("tasks"):
         _check_task(task)
     return dataclasses.replace(_attributes(top["attributes"]), resources=resources, source=str(path))
@@ -121,7 +124,7 @@ def _resource(node: SpecNode) -> VertexRequest:
             value.string(f"the value of {key}")
     type = entries["type"].string("the type")
     if type == SLOT and "label" not in entries:
-        raise node.error("a slot without a label", "name it, as tasks do")
+        raise node.error("the slot has no label", "add the label that tasks refer to")
     inside = entries["with"].sequence("the value of with") if "with" in entries else []
     return VertexRequest(
         type=type,
@@ -136,7 +139,7 @@ def _resource(node: SpecNode) -> VertexRequest:
 def _exclusive(node: SpecNode) -> bool:
     text = node.string("exclusive")
     if text not in ("true", "false"):
-        raise node.error(f"exclusive is {text!r}", "it is true or false")
+        raise node.error(f"exclusive is {text!r}", "use true or false")
     return text == "true"
 
 
@@ -146,25 +149,25 @@ def _count(node: SpecNode) -> CountRange:
         return CountRange(count, count)
     entries = node.mapping("the count")
     if "min" not in entries:
-        raise node.error("the key 'min' is missing", "a range has a min")
+        raise node.error("the key 'min' is missing", "add it to the range")
     least = entries["min"].integer("min", at_least=1)
     rest = [key for key in ("max", "operator", "operand") if key in entries]
     if not rest:
         return CountRange(least, _UNLIMITED)
     if len(rest) < 3:
-        raise node.error("only some of max, operator and operand are there", "give all three or none")
+        raise node.error("has only some of the keys max, operator and operand", "use all three or none")
     most = entries["max"].integer("max", at_least=least)
     operator = entries["operator"].string("the operator")
     if operator not in _LEAST_OPERANDS:
-        raise entries["operator"].error(f"the unknown operator {operator!r}", 'it is "+", "*" or "^"')
+        raise entries["operator"].error(f"the operator {operator!r} is unknown", 'use "+", "*" or "^"')
     operand = entries["operand"].integer("the operand", at_least=_LEAST_OPERANDS[operator], at_most=2**31 - 1)
     if operator == "^" and least < 2:
-        raise entries["min"].error("min is 1, and powers of 1 lead nowhere", "start at 2 at least")
+        raise entries["min"].error("min is 1, and all powers of 1 are 1", "use at least 2 with the operator ^")
     return CountRange(least, most, operator, operand)
 
 
 def _check_task(node: SpecNode) -> None:
-    """A task says which command runs in which slot; matching needs none of it, but it has to be right."""
+    """Check a task: which command runs in which slot. The matcher does not use it."""
     entries = node.mapping("a task")
     for key in ("command", "slot", "count"):
         if key not in entries:
@@ -174,12 +177,13 @@ def _check_task(node: SpecNode) -> None:
     entries["slot"].string("the slot")
     count = entries["count"].mapping("the count of a task")
     if len(count) != 1:
-        raise entries["count"].error("the count of a task has not exactly one key", "per_slot, per_resource or total")
+        raise entries["count"].error("does not have exactly one key", "use per_slot, per_resource or total")
     for value in count.values():
         if not value.is_scalar:
             value.mapping("the count of a task")
     if len(entries) > 5:
-        raise node.error("a task with more than five keys", "it has command, slot, count, distribution, attributes")
+        remedy = "use only command, slot, count, distribution and attributes"
+        raise node.error("the task has more than five keys", remedy)
     if "distribution" in entries:
         entries["distribution"].string("the distribution")
     if "attributes" in entries:
@@ -187,7 +191,7 @@ def _check_task(node: SpecNode) -> None:
 
 
 def _attributes(node: SpecNode) -> Jobspec:
-    """Return what the attributes say, as a jobspec without resources."""
+    """Return the attributes as a jobspec without resources."""
     if node.is_null:
         return Jobspec(())
     entries = node.mapping("attributes")
@@ -204,12 +208,15 @@ def _attributes(node: SpecNode) -> Jobspec:
 
 
 def _duration(node: SpecNode) -> int:
-    """Return a duration in whole seconds; a part of one counts as one (Fluxion: jobmeta_t::build)."""
+    """Return a duration in whole seconds, rounded up.
+
+    Imitates `jobmeta_t::build` (flux-sched resource/traversers/dfu_impl.hpp).
+    """
     text = node.string("the duration")
     try:
         seconds = float(text)
     except ValueError:
-        raise node.error(f"the duration is {text!r}", "give seconds") from None
+        raise node.error(f"the duration is {text!r}", "use a number of seconds") from None
     if not 0 <= seconds < 2**62:
-        raise node.error(f"the duration is {text}", "give seconds, zero for no limit")
+        raise node.error(f"the duration is {text}", "use a number of seconds, zero for no limit")
     return math.ceil(seconds)

@@ -1,1 +1,1 @@
-"""Traversal: finds the vertices for a request, with caches and match policies."""
+"""Traversal: searches a graph for the vertices of a request, with caches and match policies."""

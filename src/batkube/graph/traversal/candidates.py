@@ -1,6 +1,7 @@
-"""Candidates on their way up: gathered in pools, the best of them chosen, and packed into slots.
+"""Candidates: vertices that a request could take, collected in pools, chosen, and packed into slots.
 
-A pool is a list (`CandidatePool`) or, where walks come by again and again, kept in order (`rankings.py`).
+A pool is a list (`CandidatePool`), or kept sorted for walks that visit it again
+(`ranked_pools.py`).
 """
 
 from __future__ import annotations
@@ -14,39 +15,39 @@ from batkube.graph.traversal.match_policy import MET, Candidate, Member, Orderin
 
 
 class MatchWindow(NamedTuple):
-    """When, and under which rules."""
+    """The window of time of a match, and its rules."""
 
     start: int
     duration: int
-    #: Whether a vertex that somebody holds is taken however long ago they should have left: a match for now.
+    #: Whether the match is for now. Vertices of an allocation that is overdue then count as used.
     is_now: bool = False
-    #: Whether vertices that are down count as well: would it fit on the machine as it was bought?
+    #: Whether vertices that are down may be used, as in a test for satisfiability.
     ignores_down: bool = False
 
 
 class Pool(Protocol):
-    """Candidates of one type. One that is handed on does not change any more."""
+    """Candidates of one type. A pool does not change after it was passed on."""
 
     @property
     def entries(self) -> Sequence[Candidate]:
-        """The candidates, in the order in which they came up."""
+        """The candidates in the order in which they were found."""
         ...
 
     @property
     def units(self) -> int:
-        """How many units they have together."""
+        """The sum of the candidates' units."""
         ...
 
     def least_key(self, sign: int) -> int:
-        """Return the least score, or with -1 for `sign` the greatest one, which is made negative."""
+        """Return the lowest score times `sign`."""
         ...
 
     def ascending(self, sign: int) -> Iterator[tuple[int, Candidate]]:
-        """Yield the candidates by their scores times `sign`, equal ones in any order."""
+        """Yield the candidates by their scores times `sign`; the order of equal ones is undefined."""
         ...
 
     def best(self, units: int, order: Ordering) -> Sequence[Candidate]:
-        """Return the best candidates that have so many units together."""
+        """Return the best candidates with this many units in total."""
         ...
 
 
@@ -54,7 +55,7 @@ Pools = Mapping[str, Pool]
 
 
 class CandidatePool:
-    """Candidates in the order in which they came up."""
+    """Candidates in the order in which they were found."""
 
     __slots__ = ("entries", "units")
 
@@ -63,17 +64,17 @@ class CandidatePool:
         self.units = sum(candidate.units for candidate in self.entries)
 
     def add(self, candidate: Candidate) -> None:
-        """Put a candidate in."""
+        """Add a candidate."""
         self.entries.append(candidate)
         self.units += candidate.units
 
     def merge(self, other: Pool) -> None:
-        """Put all candidates of another pool in."""
+        """Add all candidates of another pool."""
         self.entries.extend(other.entries)
         self.units += other.units
 
     def least_key(self, sign: int) -> int:
-        """Return the least score times `sign`."""
+        """Return the lowest score times `sign`."""
         return min(sign * candidate.score for candidate in self.entries)
 
     def ascending(self, sign: int) -> Iterator[tuple[int, Candidate]]:
@@ -81,12 +82,12 @@ class CandidatePool:
         return iter(sorted(((sign * entry.score, entry) for entry in self.entries), key=lambda pair: pair[0]))
 
     def best(self, units: int, order: Ordering) -> Sequence[Candidate]:
-        """Return the best candidates that have so many units together."""
+        """Return the best candidates with this many units in total."""
         return first_with_units(order(self.entries), units)
 
 
 def first_with_units(candidates: Sequence[Candidate], units: int) -> Sequence[Candidate]:
-    """Return the first candidates that have so many units together."""
+    """Return the first candidates with this many units in total."""
     for index, candidate in enumerate(candidates):
         units -= candidate.units
         if units <= 0:
@@ -94,37 +95,37 @@ def first_with_units(candidates: Sequence[Candidate], units: int) -> Sequence[Ca
     return candidates
 
 
-def choose(pools: Pools, wishes: Iterable[CompiledRequest], order: Ordering) -> dict[str, Sequence[Candidate]] | None:
-    """Return the best candidates for each of some wishes, by type; None if there are too few for any.
+def choose(pools: Pools, requests: Iterable[CompiledRequest], order: Ordering) -> dict[str, Sequence[Candidate]] | None:
+    """Return the best candidates for each request, by type; None if there are too few for one of them.
 
-    Where a type is wanted twice, the last wish for it decides.
+    If two requests have the same type, the last one decides.
     """
     rest = dict(pools)
     choices: dict[str, Sequence[Candidate]] = {}
-    for wish in wishes:
-        pool = rest.get(wish.type)
-        amount = wish.count.amount(pool.units) if pool is not None else 0
+    for request in requests:
+        pool = rest.get(request.type)
+        amount = request.count.amount(pool.units) if pool is not None else 0
         if pool is None or not amount:
             return None
-        if wish.type in choices:
-            # Fluxion orders one list again and again, and of equal ones others come to be the first.
-            pool = rest[wish.type] = CandidatePool(order(pool.entries))
-        choices[wish.type] = pool.best(amount, order)
+        if request.type in choices:
+            # Fluxion sorts the same list again, which changes the order of equal candidates.
+            pool = rest[request.type] = CandidatePool(order(pool.entries))
+        choices[request.type] = pool.best(amount, order)
     return choices
 
 
 class VisitResult(NamedTuple):
-    """What a vertex that does has to offer: itself, and what came up from below without having been fixed."""
+    """What a usable vertex offers: itself, and candidates below it that are not fixed yet."""
 
     score: int
     units: int
     is_exclusive: bool
-    chosen: tuple[Member, ...]
+    fixed: tuple[Member, ...]
     available: Pools
 
 
 class ShareCounter:
-    """Counts shares: whole candidates until there is enough for one; what is left over is not carried on."""
+    """Counts shares of whole candidates. Units beyond a share are not carried over to the next one."""
 
     __slots__ = ("_carried", "_share", "shares")
 
@@ -134,49 +135,49 @@ class ShareCounter:
         self.shares = 0
 
     def add(self, units: int) -> None:
-        """Count the units of a candidate, or of several that came up together."""
+        """Add the units of one candidate, or of several that were found together."""
         self._carried += units
         if 0 < self._share <= self._carried:
             self.shares += 1
             self._carried = 0
 
     def satisfies(self, shares: int) -> bool:
-        """Tell whether there are so many shares."""
+        """Return whether this many shares are complete."""
         return self._share == 0 or self.shares >= shares
 
 
 class SlotPacker:
-    """What slots are packed from: the candidates of each type, the best first."""
+    """Packs slots from the candidates of each type, the best first."""
 
     def __init__(self, pools: Pools, order: Ordering) -> None:
         self.units = {type: pool.units for type, pool in pools.items()}
         self._rankings = {type: order(pool.entries) for type, pool in pools.items()}
 
-    def amount(self, wish: CompiledRequest) -> int:
-        """Return how many units a slot takes of a type."""
-        return wish.count.amount(self.units.get(wish.type, 0))
+    def amount(self, request: CompiledRequest) -> int:
+        """Return the number of units of a type in a slot."""
+        return request.count.amount(self.units.get(request.type, 0))
 
     def count(self, slot: CompiledRequest) -> int:
-        """Return how many slots can be packed, each taking whole candidates until it has enough."""
-        return min((self._share_count(wish) for wish in slot.inside.requests), default=0)
+        """Return the number of slots that can be packed. Each takes whole candidates until it has enough."""
+        return min((self._share_count(request) for request in slot.inside.requests), default=0)
 
-    def _share_count(self, wish: CompiledRequest) -> int:
-        tally = ShareCounter(self.amount(wish))
-        for candidate in self._rankings.get(wish.type, ()):
-            tally.add(candidate.members[0].units)
-        return tally.shares
+    def _share_count(self, request: CompiledRequest) -> int:
+        counter = ShareCounter(self.amount(request))
+        for candidate in self._rankings.get(request.type, ()):
+            counter.add(candidate.members[0].units)
+        return counter.shares
 
     def pack(self, slots: list[CompiledRequest]) -> Pools:
-        """Return slots as candidates, the best of what there is in the first one; none if it does not last."""
+        """Return packed slots as candidates, the best first; empty if the candidates do not suffice."""
         pool = CandidatePool()
         rest = {type: iter(ranking) for type, ranking in self._rankings.items()}
         for slot in slots:
             members: list[Member] = []
             score = MET
-            for wish in slot.inside.requests:
-                missing = self.amount(wish)
+            for request in slot.inside.requests:
+                missing = self.amount(request)
                 while missing > 0:
-                    candidate = next(rest[wish.type], None)
+                    candidate = next(rest[request.type], None)
                     if candidate is None:
                         return {}
                     member = candidate.members[0]

@@ -1,10 +1,12 @@
-"""Boards: what the vertices below one vertex offered to walks with the same question, kept up to date.
+"""Caches of what the children of a vertex offered to walks for the same request, updated on change.
 
-A walk that comes by again asks only those of whom something changed, as the ledger notes, and those of whom is known
-what holds in another window only. How much it has to do depends on what happened, not on how many vertices there are.
+A later walk visits only two kinds of children again: those below which the ledger recorded a
+change, and those whose result is not valid in the new window. Its cost depends on the number of
+changes, not on the number of vertices.
 
-What comes to be known of a vertex holds from the last start to the first end of the jobs in it, however long the window
-is: what is free in it is then what is free at its beginning. Where a job is still to come, it holds for a very window.
+The result of a vertex is valid from the start of the last job in it to the end of the first, for
+windows of any duration: the free units of the window are those at its start. If a job starts later,
+the result is valid for exactly one window.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ FOREVER = 2**63
 
 
 class CachedVisit(NamedTuple):
-    """What a vertex offered, as a visit and as a candidate; None if it did not do. With the bounds of its validity."""
+    """What a vertex offered, as a visit and as a candidate (None if unusable), and when this is valid."""
 
     since: int
     until: int
@@ -34,48 +36,47 @@ class CachedVisit(NamedTuple):
     candidate: Candidate | None
 
     def is_valid_in(self, window: MatchWindow) -> bool:
-        """Tell whether it is so in a window, too."""
+        """Return whether the result is valid in a window."""
         return self.since <= window.start < self.until and self.duration in (ANY_DURATION, window.duration)
 
 
 class EdgeCache:
-    """What is known of the vertices behind some edges."""
+    """Cached visits by the edge to the vertex."""
 
     __slots__ = ("_changes", "_ends", "_last_change", "_single_duration", "_starts", "visits")
 
     def __init__(self, changes: Mapping[int, int]) -> None:
         self.visits: dict[int, CachedVisit] = {}
-        #: The ledger's notes, the latest last, and the number of the last one that was looked at.
+        #: The ledger's changes, the latest last, and the number of the last one that was handled.
         self._changes = changes
         self._last_change = changes[next(reversed(changes))] if changes else 0
-        #: Heaps of when something ends to hold, and of when it begins to, the last first. What is said there of an
-        #: edge may have been replaced since.
+        #: Heaps of the ends and (negated) starts of validity. Entries of replaced visits remain.
         self._ends: list[tuple[int, int]] = []
         self._starts: list[tuple[int, int]] = []
-        #: The edges of which is known what holds for windows of one duration only.
+        #: The edges whose visits are valid for one duration only.
         self._single_duration: dict[int, None] = {}
 
-    def store(self, edge: int, recollection: CachedVisit) -> None:
-        """Remember what is behind an edge."""
-        self.visits[edge] = recollection
-        if recollection.duration != ANY_DURATION:
+    def store(self, edge: int, cached: CachedVisit) -> None:
+        """Store the visit of an edge."""
+        self.visits[edge] = cached
+        if cached.duration != ANY_DURATION:
             self._single_duration[edge] = None
-        if recollection.until < FOREVER:
-            heapq.heappush(self._ends, (recollection.until, edge))
-        if recollection.since > NEVER:
-            heapq.heappush(self._starts, (-recollection.since, edge))
+        if cached.until < FOREVER:
+            heapq.heappush(self._ends, (cached.until, edge))
+        if cached.since > NEVER:
+            heapq.heappush(self._starts, (-cached.since, edge))
         if len(self._ends) + len(self._starts) > 4 * len(self.visits) + 100:
             self._compact()
 
     def _compact(self) -> None:
-        """Make the heaps anew, without what has been replaced."""
-        self._ends = [(known.until, edge) for edge, known in self.visits.items() if known.until < FOREVER]
-        self._starts = [(-known.since, edge) for edge, known in self.visits.items() if known.since > NEVER]
+        """Rebuild the heaps without the entries of replaced visits."""
+        self._ends = [(visit.until, edge) for edge, visit in self.visits.items() if visit.until < FOREVER]
+        self._starts = [(-visit.since, edge) for edge, visit in self.visits.items() if visit.since > NEVER]
         heapq.heapify(self._ends)
         heapq.heapify(self._starts)
 
     def outdated_edges(self, window: MatchWindow) -> Iterable[int]:
-        """Return the edges behind which something changed since this was asked last, or is another in a window."""
+        """Return the edges with changes below them since the last call, or with visits invalid in a window."""
         edges: dict[int, None] = {}
         for edge in reversed(self._changes):
             if self._changes[edge] <= self._last_change:
@@ -89,19 +90,19 @@ class EdgeCache:
         while self._starts and -self._starts[0][0] > window.start:
             due.append(heapq.heappop(self._starts)[1])
         for edge in due:
-            known = self.visits.get(edge)
-            if known is not None and not known.is_valid_in(window):
+            cached = self.visits.get(edge)
+            if cached is not None and not cached.is_valid_in(window):
                 edges[edge] = None
         return edges
 
     def drop(self, edge: int) -> CachedVisit | None:
-        """Forget what is behind an edge, and return what it was."""
+        """Remove and return the visit of an edge."""
         self._single_duration.pop(edge, None)
         return self.visits.pop(edge, None)
 
 
 class PoolCache(EdgeCache):
-    """A board for walks that look at everything: what all vertices offer, in pools."""
+    """Cache for walks that visit all children: what these offer, in pools."""
 
     __slots__ = ("_order", "_pools", "_shared", "_unvisited")
 
@@ -110,31 +111,31 @@ class PoolCache(EdgeCache):
         self._unvisited: Iterable[int] = edges
         self._order = order
         self._pools: dict[str, RankedPool] = {}
-        #: The pools that somebody else may have: these must not change any more.
+        #: The types whose pools were returned by `pools`. They must be copied before a change.
         self._shared: set[str] = set()
 
     def outdated_edges(self, window: MatchWindow) -> Iterable[int]:
-        """Return the edges to look behind: at first all."""
+        """Return the edges to visit; the first call returns all."""
         if self._unvisited:
             edges, self._unvisited = self._unvisited, ()
             return edges
         return [edge for edge in super().outdated_edges(window) if edge in self.visits]
 
-    def replace(self, edge: int, type: str, recollection: CachedVisit) -> None:
-        """Replace what a vertex of some type, behind an edge, was known to offer."""
-        before = self.drop(edge)
-        if before is not None and before.visit is not None and before.candidate is not None:
-            for loose, pool in before.visit.available.items():
-                self._writable_pool(loose).remove(edge, pool)
-            self._writable_pool(type).remove(edge, before.candidate)
-        self.store(edge, recollection)
-        if recollection.visit is not None and recollection.candidate is not None:
-            for loose, pool in recollection.visit.available.items():
-                self._writable_pool(loose).add(edge, pool)
-            self._writable_pool(type).add(edge, recollection.candidate)
+    def replace(self, edge: int, type: str, cached: CachedVisit) -> None:
+        """Replace the visit of an edge to a vertex of type `type`."""
+        previous = self.drop(edge)
+        if previous is not None and previous.visit is not None and previous.candidate is not None:
+            for available_type, pool in previous.visit.available.items():
+                self._writable_pool(available_type).remove(edge, pool)
+            self._writable_pool(type).remove(edge, previous.candidate)
+        self.store(edge, cached)
+        if cached.visit is not None and cached.candidate is not None:
+            for available_type, pool in cached.visit.available.items():
+                self._writable_pool(available_type).add(edge, pool)
+            self._writable_pool(type).add(edge, cached.candidate)
 
     def _writable_pool(self, type: str) -> RankedPool:
-        """Return the pool of a type, to be changed."""
+        """Return the pool of a type, copied if it is shared."""
         pool = self._pools.get(type)
         if pool is None or type in self._shared:
             pool = self._pools[type] = RankedPool(self._order) if pool is None else pool.copy()
@@ -142,35 +143,35 @@ class PoolCache(EdgeCache):
         return pool
 
     def pools(self) -> Pools:
-        """Return what all vertices offer, to be kept by whoever asks."""
+        """Return what all children offer. The pools returned do not change any more."""
         self._shared.update(self._pools)
         return {type: pool for type, pool in self._pools.items() if pool}
 
 
 class QueueCache(EdgeCache):
-    """A board for walks that end when there is enough: whom to ask, and in which order."""
+    """Cache for walks that stop early: the children to visit, in order."""
 
-    __slots__ = ("_places", "_view", "candidate_edges")
+    __slots__ = ("_sort_keys", "_view", "candidate_edges")
 
-    def __init__(self, changes: Mapping[int, int], edges: Iterable[int], outline: SubsystemView) -> None:
+    def __init__(self, changes: Mapping[int, int], edges: Iterable[int], view: SubsystemView) -> None:
         super().__init__(changes)
-        self._view = outline
-        self._places = {edge: outline.sort_key(edge) for edge in edges}
-        #: All edges, but for those behind which is nothing for these walks, in the order of their places.
-        self.candidate_edges: list[EdgeSortKey] = sorted(self._places.values())
+        self._view = view
+        self._sort_keys = {edge: view.sort_key(edge) for edge in edges}
+        #: The sort keys of all edges that may lead to a usable vertex, in order.
+        self.candidate_edges: list[EdgeSortKey] = sorted(self._sort_keys.values())
 
     def refresh(self, window: MatchWindow) -> None:
-        """Forget what does not hold any more, or not in a window; there may be something."""
+        """Drop visits that are outdated or not valid in a window; their vertices may be usable again."""
         for edge in self.outdated_edges(window):
-            if edge in self._places:
+            if edge in self._sort_keys:
                 self.drop(edge)
                 self.exclude(edge)
-                self._places[edge] = self._view.sort_key(edge)
-                insort(self.candidate_edges, self._places[edge])
+                self._sort_keys[edge] = self._view.sort_key(edge)
+                insort(self.candidate_edges, self._sort_keys[edge])
 
     def exclude(self, edge: int) -> None:
-        """Do not look behind an edge until something changes there."""
-        place = self._places[edge]
-        index = bisect_left(self.candidate_edges, place)
-        if index < len(self.candidate_edges) and self.candidate_edges[index] == place:
+        """Skip an edge until something changes below it."""
+        sort_key = self._sort_keys[edge]
+        index = bisect_left(self.candidate_edges, sort_key)
+        if index < len(self.candidate_edges) and self.candidate_edges[index] == sort_key:
             del self.candidate_edges[index]

@@ -1,8 +1,9 @@
-"""The flexible walk: slots side by side are alternatives, and any mix of them may make up the count.
+"""The flexible walk: slots at one level are alternatives, and any mix of them that adds up to the count is valid.
 
-Where the simple walk refuses two slots at one level, this one works out which mix of them packs the most slots out of
-what is right below a vertex. An `xor_slot` is stricter: all of the job's slots are of one and the same kind, so each
-kind is tried in turn, as a jobspec of its own. Fluxion: resource/traversers/dfu_flexible.cpp.
+The simple walk rejects two slots at one level. This one determines which mix of them packs the most
+slots from the children of a vertex. With `xor_slot`, all slots of the job are of the same kind:
+each kind is tried as a jobspec of its own. Imitates flux-sched
+resource/traversers/dfu_flexible.cpp.
 """
 
 from __future__ import annotations
@@ -11,108 +12,114 @@ import dataclasses
 from collections.abc import Iterator
 
 from batkube.graph.requests.compiled import CompiledRequest, RequestLevel
-from batkube.graph.requests.jobspec import SLOT, XOR_SLOT, Jobspec, VertexRequest
+from batkube.graph.requests.jobspec import SLOT, XOR_SLOT, CountRange, Jobspec, VertexRequest
 from batkube.graph.traversal.candidates import Pools, SlotPacker
 from batkube.graph.traversal.walk import VertexFit, Walk
 from batkube.kernel.errors import InputError
 
 _VARIANTS_MAX = 1000
 _Counts = tuple[tuple[str, int], ...]
-#: How many slots can be packed from some counts, which kind first, and what remains after it.
+#: The number of slots that can be packed from some counts, the index of the first one, and the
+#: counts that remain after it.
 _Mix = tuple[int, int, _Counts]
 
 
 class FlexibleWalk(Walk):
     """A walk that mixes alternative slots."""
 
-    def fit(self, vertex: int, wishes: RequestLevel, pristine: bool) -> VertexFit | None:
-        """Return what a vertex is to some wishes; several slots may stand beside each other."""
+    def fit(self, vertex: int, level: RequestLevel, unmatched: bool) -> VertexFit | None:
+        """Return how a vertex fits a level, which may contain several slots."""
         type = self.graph.type[vertex]
-        wish = wishes.by_type.get(type)
-        if wish is not None and (wishes.slots or wishes.types.count(type) > 1):
+        request = level.by_type.get(type)
+        if request is not None and (level.slots or level.types.count(type) > 1):
             return None
-        alternatives = wishes if wish is None else wish.inside
+        alternatives = level if request is None else request.inside
         if alternatives.slots:
             if any(self.view.has_types_below(vertex, other.inside.types) for other in alternatives.requests):
-                return VertexFit(wish, alternatives.requests)
-            return VertexFit(wish, below=wishes, unmatched=True) if pristine else None
-        if wish is not None:
-            return VertexFit(wish, below=wish.inside)
-        return VertexFit(None, below=wishes, unmatched=True) if pristine else None
+                return VertexFit(request, alternatives.requests)
+            return VertexFit(request, below=level, unmatched=True) if unmatched else None
+        if request is not None:
+            return VertexFit(request, below=request.inside)
+        return VertexFit(None, below=level, unmatched=True) if unmatched else None
 
-    def has_enough_below(self, vertex: int, wishes: RequestLevel, wish: CompiledRequest | None) -> bool:
-        """Ask the filter of a vertex's subtree; of alternative slots it is the last one that counts."""
-        allow, window = self.ledger.filters.may_fit, self.window
-        if wish is not None and not allow(vertex, window.start, window.duration, wish.demand):
+    def has_enough_below(self, vertex: int, level: RequestLevel, request: CompiledRequest | None) -> bool:
+        """Return whether the filter of a subtree has enough free units; of the slots, the last one counts."""
+        may_fit, window = self.ledger.filters.may_fit, self.window
+        if request is not None and not may_fit(vertex, window.start, window.duration, request.demand):
             return False
-        return not wishes.slots or allow(vertex, window.start, window.duration, wishes.slots[-1].demand)
+        return not level.slots or may_fit(vertex, window.start, window.duration, level.slots[-1].demand)
 
     def pack_slots(self, vertex: int, slots: tuple[CompiledRequest, ...], bonus: int) -> Pools:
-        """Pack the mix of alternative slots that makes the most of what is right below a vertex."""
+        """Pack the mix of alternative slots that uses the children of a vertex best."""
         bundle = RequestLevel(self._merge_requests(slots), {})
         shares = slots[-1].effective_most
-        supplies = SlotPacker(self.explore(vertex, bundle, False, True, bonus, shares), self.policy.order_slots)
-        counts = tuple((wish.type, supplies.units.get(wish.type, 0)) for wish in bundle.requests)
-        return supplies.pack(list(_best_mix(slots, counts, shares)))
+        packer = SlotPacker(self.explore(vertex, bundle, False, True, bonus, shares), self.policy.order_slots)
+        counts = tuple((request.type, packer.units.get(request.type, 0)) for request in bundle.requests)
+        return packer.pack(list(_best_mix(slots, counts, shares)))
 
     def _merge_requests(self, slots: tuple[CompiledRequest, ...]) -> list[CompiledRequest]:
-        """Return a wish for each type in any of the slots, the one that wants most."""
-        wishes: dict[str, CompiledRequest] = {}
+        """Return one request for each type in the slots: the one for the most units."""
+        requests: dict[str, CompiledRequest] = {}
         for slot in slots:
-            for wish in slot.inside.requests:
-                if wish.type not in wishes or wishes[wish.type].count.least < wish.count.least:
-                    wishes[wish.type] = wish
-        return sorted(wishes.values(), key=lambda wish: self.graph.type_order[wish.type])
+            for request in slot.inside.requests:
+                if request.type not in requests or requests[request.type].count.least < request.count.least:
+                    requests[request.type] = request
+        return sorted(requests.values(), key=lambda request: self.graph.type_order[request.type])
 
 
 def _best_mix(slots: tuple[CompiledRequest, ...], counts: _Counts, shares: int) -> Iterator[CompiledRequest]:
-    """Yield the slots of the best mix, in the order in which they are packed."""
+    """Yield the slots of the best mix in the order in which they are packed."""
     if len(slots) == 1:
-        amounts = dict(counts)
-        taken = [(amounts[wish.type], wish.count.amount(amounts[wish.type])) for wish in slots[0].inside.requests]
-        fitting = min((units // amount if amount else 0 for units, amount in taken), default=0)
-        yield from slots * min(shares, fitting)
+        available = dict(counts)
+        packable = (_packable(request.count, available[request.type]) for request in slots[0].inside.requests)
+        yield from slots * min(shares, min(packable, default=0))
         return
     mixes: dict[_Counts, _Mix] = {}
-    length, kind, rest = _longest_mix(slots, counts, mixes)
+    length, index, rest = _longest_mix(slots, counts, mixes)
     for _ in range(length):
-        yield slots[kind]
-        _, kind, rest = mixes[rest]
+        yield slots[index]
+        _, index, rest = mixes[rest]
+
+
+def _packable(count: CountRange, available: int) -> int:
+    """Return how often a count can be taken from the available units."""
+    amount = count.amount(available)
+    return available // amount if amount else 0
 
 
 def _longest_mix(slots: tuple[CompiledRequest, ...], counts: _Counts, mixes: dict[_Counts, _Mix]) -> _Mix:
-    """Work out the longest mix for some counts; without a stack, for there may be thousands of slots."""
+    """Return the longest mix for some counts. Iterative, since there may be thousands of slots."""
     stack = [counts]
     while stack:
         current = stack[-1]
-        following = [_remaining_after(slot, current) for slot in slots]
-        missing = [rest for rest in following if rest is not None and rest not in mixes]
+        remainders = [_remaining_after(slot, current) for slot in slots]
+        missing = [rest for rest in remainders if rest is not None and rest not in mixes]
         if missing:
             stack.extend(missing)
             continue
         stack.pop()
         best: _Mix = (0, -1, ())
-        for kind, rest in enumerate(following):
+        for index, rest in enumerate(remainders):
             if rest is not None and mixes[rest][0] + 1 > best[0]:
-                best = (mixes[rest][0] + 1, kind, rest)
+                best = (mixes[rest][0] + 1, index, rest)
         mixes[current] = best
     return mixes[counts]
 
 
 def _remaining_after(slot: CompiledRequest, counts: _Counts) -> _Counts | None:
-    """Return what remains after packing a slot, None if there is too little for it."""
+    """Return the counts that remain after packing a slot, or None if they do not suffice."""
     rest = dict(counts)
     before = dict(counts)
-    for wish in slot.inside.requests:
-        amount = wish.count.amount(before[wish.type])
+    for request in slot.inside.requests:
+        amount = request.count.amount(before[request.type])
         if not amount:
             return None
-        rest[wish.type] -= amount
+        rest[request.type] -= amount
     return tuple(rest.items())
 
 
 def xor_alternatives(jobspec: Jobspec) -> list[Jobspec]:
-    """Return the jobspecs that one with `xor_slot`s stands for, in the order in which they are tried."""
+    """Return the jobspecs without `xor_slot` that a jobspec stands for, in the order to try them."""
     variants = _variants(jobspec, jobspec.resources)
     return [dataclasses.replace(jobspec, resources=variant) for variant in variants]
 
@@ -128,12 +135,7 @@ def _variants(jobspec: Jobspec, requests: tuple[VertexRequest, ...]) -> list[tup
             required = [
                 (*variant, dataclasses.replace(request, inside=inside)) for variant in required for inside in inner
             ]
-        if max(len(required), len(options)) > _VARIANTS_MAX:
+        if len(required) * max(len(options), 1) > _VARIANTS_MAX:
             problem = f"its xor_slots stand for more than {_VARIANTS_MAX} alternatives"
-            raise InputError(jobspec.source, at=request.place or None, problem=problem, remedy="give fewer of them")
-    if options:
-        required = [(*variant, option) for variant in required for option in options]
-    if len(required) > _VARIANTS_MAX:
-        problem = f"its xor_slots stand for more than {_VARIANTS_MAX} alternatives"
-        raise InputError(jobspec.source, problem=problem, remedy="give fewer of them")
-    return required
+            raise InputError(jobspec.source, at=request.place or None, problem=problem, remedy="remove some of them")
+    return [(*variant, option) for variant in required for option in options] if options else required

@@ -1,9 +1,10 @@
-"""Match policies: which of the vertices that would do are taken.
+"""Match policies: which of the vertices that fit are taken.
 
-A vertex that does gets a score, and the best ones are taken: those with high ids or those with low ids first. *Node
-centric* policies add to every score inside a node a term for the node, far greater than any id, so that one node is
-filled before the next. *Node exclusive* ones give a job all of every node it touches. *First* ones stop looking as soon
-as there is enough. Fluxion: resource/policies.
+Each vertex that fits has a score, and the highest or lowest scores are taken: high or low ids.
+*Node-centric* policies add a term for the node to all scores inside it, far greater than any id, so
+that one node is filled before the next. *Node-exclusive* policies give a job the whole of every
+node it uses. *First* policies stop as soon as they have enough. Imitates flux-sched
+resource/policies.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from batkube.graph.resources import ResourceGraph
 from batkube.graph.traversal.std_sort import sorted_as_std_sort
 from batkube.kernel.errors import InputError
 
-#: What a vertex that fits scores at least.
+#: The minimum score of a vertex that fits (flux-sched: MATCH_MET in resource/policies/base/matcher.hpp).
 MET = 1
 _NODE_FACTOR = 10_000
-#: The class of vertices whose `perf_class` says none, and the last one there is.
+#: The class of vertices without a valid `perf_class`, and the maximum of the classes.
 _WORST_CLASS = 9999
 
 _POLICIES = {
@@ -37,7 +38,7 @@ _OPTIONS = ("policy", "node_centric", "node_exclusive", "stop_on_1_matches")
 
 
 class Member(NamedTuple):
-    """A vertex that a candidate would take: through which edge, how much of it, and what was fixed inside of it."""
+    """A vertex of a candidate: the edge to it, the units taken, and what was fixed inside it."""
 
     edge: int
     units: int
@@ -46,7 +47,7 @@ class Member(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """What would do: one vertex, or the bundle of vertices of a slot."""
+    """A vertex that fits, or the bundle of vertices of a slot."""
 
     score: int
     units: int
@@ -58,12 +59,12 @@ Ordering = Callable[[Sequence[Candidate]], list[Candidate]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScoreOrder:
-    """The order of scores: the least first if `sign` is 1, the greatest if it is -1."""
+    """Orders by score: ascending if `sign` is 1, descending if it is -1."""
 
     sign: int
 
     def __call__(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Return candidates in this order."""
+        """Return the candidates in this order."""
         return [candidates[i] for i in sorted_as_std_sort([self.sign * candidate.score for candidate in candidates])]
 
 
@@ -71,7 +72,7 @@ _HIGH_FIRST, _LOW_FIRST = ScoreOrder(-1), ScoreOrder(1)
 
 
 def _higher_runs_first(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Order candidates by the run of consecutive scores they belong to, the one that starts highest first."""
+    """Order candidates by their run of consecutive scores, the run with the highest start first."""
     starts: dict[int, int] = {}
     for score in sorted({candidate.score for candidate in candidates}):
         starts[score] = starts.get(score - 1, score)
@@ -80,7 +81,7 @@ def _higher_runs_first(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 @dataclasses.dataclass(frozen=True)
 class MatchPolicy:
-    """How scores are made and candidates ordered: at the top, inside of vertices, and inside of slots."""
+    """How scores are computed and candidates ordered: at the top, in vertices and in slots."""
 
     name: str
     order_top: Ordering
@@ -92,20 +93,20 @@ class MatchPolicy:
     by_class: bool = False
 
     def score(self, graph: ResourceGraph, vertex: int, bonus: int) -> int:
-        """Return a vertex's score; `bonus` is the term for the nodes around it."""
+        """Return the score of a vertex. `bonus` is the term of the nodes above it."""
         if self.by_class:
             return MET + _perf_class(graph.properties.get(vertex, {}).get("perf_class", ""))
         return MET + bonus + graph.id[vertex] + 1
 
     def bonus_inside(self, graph: ResourceGraph, vertex: int) -> int:
-        """Return what every score inside of a vertex gets on top."""
+        """Return the term that a vertex adds to all scores inside it."""
         if not self.is_node_centric or graph.type[vertex] != "node":
             return 0
         return (graph.id[vertex] + 2) * _NODE_FACTOR + abs(graph.uniq_id[vertex] % _NODE_FACTOR - 1)
 
 
 def _perf_class(text: str) -> int:
-    """Return the class a property says, read as C's strtol does; the worst for what is none."""
+    """Return the class that a property names, parsed like C's strtol; the worst class if invalid."""
     sign = text.strip()[:1] in ("+", "-")
     digits = "".join(_leading_digits(text.strip()[sign:]))
     number = int(digits) if digits else _WORST_CLASS
@@ -113,14 +114,17 @@ def _perf_class(text: str) -> int:
 
 
 def _leading_digits(text: str) -> Iterable[str]:
-    for letter in text:
-        if not letter.isdecimal():
+    for character in text:
+        if not character.isdecimal():
             return
-        yield letter
+        yield character
 
 
 def match_policy(name: str) -> MatchPolicy:
-    """Return the policy with a name, or the one that options like `policy=low node_centric=true` describe."""
+    """Return the policy with a name or with options such as `policy=low node_centric=true`.
+
+    Raises InputError.
+    """
     if name == "locality":
         return MatchPolicy(name, _higher_runs_first, _HIGH_FIRST, _HIGH_FIRST)
     if name == "variation":
@@ -140,13 +144,13 @@ def match_policy(name: str) -> MatchPolicy:
 
 def _options(name: str, text: str) -> dict[str, str]:
     options: dict[str, str] = {}
-    remedy = f"it is one of {', '.join(POLICY_NAMES)}, or options like `policy=low node_centric=true`"
+    remedy = f"use one of {', '.join(POLICY_NAMES)}, or options such as `policy=low node_centric=true`"
     for part in text.split():
         key, _, value = part.partition("=")
         allowed = ("high", "low") if key == "policy" else ("true", "false")
         if key not in _OPTIONS or value not in allowed:
-            raise InputError("the match policy", problem=f"is {name!r}, of which {part!r} is unknown", remedy=remedy)
+            raise InputError("the match policy", problem=f"is {name!r}, and {part!r} is unknown", remedy=remedy)
         options[key] = value
     if "policy" not in options:
-        raise InputError("the match policy", problem=f"is {name!r}, without policy=high or policy=low", remedy=remedy)
+        raise InputError("the match policy", problem=f"is {name!r}, but lacks policy=high or policy=low", remedy=remedy)
     return options

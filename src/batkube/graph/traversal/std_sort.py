@@ -1,25 +1,27 @@
 """The order of candidates with equal scores.
 
-Fluxion sorts with C++'s `std::sort`, which leaves open what becomes of equal elements: in practice it is what GNU's
-library does, an introsort. Up to sixteen elements that is an insertion sort, which keeps equal ones in order. More are
-first partitioned around the median of three until no part has more than sixteen, and that is repeated here step by
-step, because equal scores are common (every node has a core 0) and decide which node a job gets.
+Fluxion sorts candidates with C++'s `std::sort`, which leaves the order of equal elements undefined.
+In practice it is the order of the introsort in GNU's libstdc++ (bits/stl_algo.h): an insertion sort
+up to sixteen elements, which keeps equal ones in order; with more elements, first a partition
+around the median of three, repeated until no part has more than sixteen. These steps are repeated
+here exactly, because equal scores are common (every node has a core 0) and decide which node a job
+gets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-#: Parts up to this size are left to the insertion sort.
+#: Parts up to this size are not partitioned any further.
 _THRESHOLD = 16
 
 
 def sorted_as_std_sort(keys: Sequence[int]) -> list[int]:
-    """Return the indices of keys in the order in which `std::sort` leaves elements with these keys, the least first."""
+    """Return the indices of keys in the order in which `std::sort` leaves elements with these keys."""
     indices = list(range(len(keys)))
     if len(keys) > _THRESHOLD and len(set(keys)) < len(keys):
         _partition_all(keys, indices)
-    # What is left is an insertion sort of it all, which keeps equal elements in order, as Python's sort does.
+    # The last step is an insertion sort, which is stable like Python's sort.
     indices.sort(key=keys.__getitem__)
     return indices
 
@@ -32,7 +34,7 @@ def _partition_all(keys: Sequence[int], indices: list[int]) -> None:
         if last - first <= _THRESHOLD:
             continue
         if depth == 0:
-            # Here GNU's library turns to a heap sort, against inputs made to be slow; the order is not repeated.
+            # libstdc++ changes to a heap sort here, against adversarial input. That order is not imitated.
             indices[first:last] = sorted(indices[first:last], key=keys.__getitem__)
             continue
         _median_to_front(keys, indices, first, last)
@@ -42,7 +44,10 @@ def _partition_all(keys: Sequence[int], indices: list[int]) -> None:
 
 
 def _median_to_front(keys: Sequence[int], indices: list[int], first: int, last: int) -> None:
-    """Put the median of the second, the middle and the last element first; of equal ones the choice is GNU's."""
+    """Swap the median of the second, the middle and the last element to the front.
+
+    Of equal elements, the choice is that of libstdc++.
+    """
     second, middle, end = first + 1, first + (last - first) // 2, last - 1
     a, b, c = keys[indices[second]], keys[indices[middle]], keys[indices[end]]
     rising = middle if b < c else end if a < c else second
@@ -52,7 +57,7 @@ def _median_to_front(keys: Sequence[int], indices: list[int], first: int, last: 
 
 
 def _partition(keys: Sequence[int], indices: list[int], first: int, last: int) -> int:
-    """Part what follows the first element into what is not greater and what is not less; return where."""
+    """Partition the elements after the first one around it, and return the position of the cut."""
     pivot = keys[indices[first]]
     low, high = first + 1, last
     while True:

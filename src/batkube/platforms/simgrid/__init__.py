@@ -1,1 +1,1 @@
-"""SimGrid platform files: machines, network, routes, power states, units."""
+"""SimGrid platform files: machines, networks, routes, power states, units."""

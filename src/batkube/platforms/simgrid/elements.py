@@ -1,6 +1,6 @@
-"""The elements of a SimGrid platform file that describe hosts, with the lines they are on.
+"""Parses SimGrid platform files into elements with line numbers.
 
-Files of a million routes cost no memory: only what surrounds hosts is kept, or what a network is made of.
+Only requested elements are kept, so a file with a million routes uses little memory if only its hosts are read.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from batkube.kernel.errors import InputError
 from batkube.kernel.files.xml_reader import XmlReader
 
-#: Containers of hosts. `AS` is what SimGrid 3 called a zone; a `cabinet` is a cluster inside a zone of its own kind.
+#: Containers of hosts. `AS` is the former name of a zone; a `cabinet` is a set of hosts in a Cluster zone.
 ZONES = ("zone", "AS")
 CLUSTERS = ("cluster", "cabinet")
 HOSTS = ("host", "peer")
 
-#: What surrounds hosts, and what says how they are connected.
+#: The elements around hosts, and those of the network.
 MACHINE_TAGS = frozenset(("platform", *ZONES, *CLUSTERS, *HOSTS))
 NETWORK_TAGS = MACHINE_TAGS | {
     "link", "link_ctn", "router", "route", "zoneRoute", "ASroute", "backbone", "host_link", "bypassRoute",
@@ -26,44 +26,44 @@ NETWORK_TAGS = MACHINE_TAGS | {
 
 @dataclass(slots=True)
 class Element:
-    """A container of hosts, a cluster or a host; or something of a network."""
+    """An element of the file."""
 
     tag: str
     attributes: dict[str, str]
     line: int
     properties: dict[str, str] = field(default_factory=dict)
     children: list[Element] = field(default_factory=list)
-    #: How many elements of each other tag the file has; of the outermost element alone.
+    #: The counts of all other elements of the file, by tag; only on the outermost element.
     other_tag_counts: Counter[str] = field(default_factory=Counter)
 
 
 def parse_elements(source: str, content: bytes, tags: frozenset[str] = MACHINE_TAGS) -> Element:
-    """Return the `<platform>` element of a file, with what is of `tags` in it. Raises InputError with its line."""
+    """Return the `<platform>` element of a file, with its elements of `tags`. Raise InputError."""
     reader = _Reader(source, tags)
     reader.read(content)
     if reader.root is None:
         raise InputError(
-            source, problem="not a SimGrid platform: it has no <platform>", remedy="see SimGrid's platform file format"
+            source, problem="not a SimGrid platform: no <platform> element", remedy="see SimGrid's platform file format"
         )
     reader.root.other_tag_counts = reader.other_tag_counts
     return reader.root
 
 
 class _Reader(XmlReader):
-    """Builds the tree."""
+    """Builds the tree of elements."""
 
     def __init__(self, source: str, tags: frozenset[str]) -> None:
         super().__init__(source)
         self._tags = tags
         self.root: Element | None = None
         self.other_tag_counts: Counter[str] = Counter()
-        #: The open elements, outermost first; None stands for those not kept, so that their properties go nowhere.
+        #: The open elements, outermost first; None for those that are not kept, whose properties are ignored.
         self._open: list[Element | None] = []
 
     def on_start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Keep an element of the tags that are wanted, or a property of one."""
+        """Keep an element of the requested tags, or a property of one."""
         if tag == "include":
-            raise self.error("includes another file, which is not followed", "put the included elements in its place")
+            raise self.error("<include> is not supported", "insert the elements of the included file")
         parent = self._open[-1] if self._open else None
         element = None
         if tag == "prop" and parent is not None:
@@ -79,5 +79,5 @@ class _Reader(XmlReader):
         self._open.append(element)
 
     def on_end(self, tag: str) -> None:
-        """Go on with the element around it."""
+        """Return to the parent element."""
         self._open.pop()

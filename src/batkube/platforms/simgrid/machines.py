@@ -1,11 +1,11 @@
-"""Platforms from SimGrid XML files, read as Batsim reads them.
+"""Reads platforms from SimGrid XML files, as Batsim does.
 
-Batsim (docs, "Platform"; src/machines.cpp): a host has a role, `master`, `storage` or `compute_node`, the default;
-only compute nodes are machines. They are numbered in the order of their names (`numbering`). Properties of zones are
-inherited by the hosts inside, inner zones winning.
+A host has the role `master`, `storage` or `compute_node` (the default), and only compute nodes are machines (Batsim:
+docs/input-platform.rst, src/machines.cpp). They are sorted by name (`numbering.py`). Hosts inherit the properties of
+the zones around them; those of inner zones take precedence.
 
-The 2020 Batkube added the properties `core` and `memory` to hosts, because SimGrid's attribute `core` describes
-the processor and not what pods may use; they win over it. `gpu` and `pods` are ours, in the same spirit.
+The Batkube of 2020 introduced the host properties `core` and `memory`, since SimGrid's attribute `core` describes the
+processor, not what pods may use; they take precedence over it. The properties `gpu` and `pods` are new.
 """
 
 from __future__ import annotations
@@ -24,63 +24,65 @@ from batkube.platforms.simgrid.numbering import natural_sort_key
 from batkube.platforms.simgrid.speeds import default_speed
 
 _ROLES = ("master", "storage", "compute_node")
-#: Batsim's default for --master-host, which counts only where no host has the role; and what Batsim's own platforms
-#: make of it when the master is a cluster of one.
+#: The names of the master if no host has the role: Batsim's default for --master-host, and its form in Batsim's own
+#: platforms that define the master as a cluster of one host.
 MASTER_NAMES = ("master_host", "master_host0")
 _RESOURCES = {"core": CPU, "memory": MEMORY, "gpu": GPU, "pods": PODS}
 
 
 @dataclass(frozen=True, slots=True)
 class _Host:
-    """A host of the file, before it is known whether it is a machine."""
+    """A host of the file, with any role."""
 
     name: str
     line: int
     attributes: Mapping[str, str]
     properties: Mapping[str, str]
     zone_properties: Mapping[str, str]
-    #: The id of the zone or cluster right around it.
+    #: The id of the innermost zone or cluster that contains it.
     zone: str
 
 
 def parse_simgrid(path: Path, content: bytes) -> Platform:
-    """Return the compute nodes of a SimGrid platform file."""
+    """Return the platform of a SimGrid file: its compute nodes. Raise InputError."""
     source = str(path)
     root = parse_elements(source, content)
     hosts = []
     for host in _hosts(source, root, {}):
         hosts.append(host)
         if len(hosts) > MACHINES_MAX:
-            raise InputError(source, at=f"line {host.line}", problem=f"more than {MACHINES_MAX} hosts")
+            raise InputError(
+                source, at=f"line {host.line}", problem=f"more than {MACHINES_MAX} hosts", remedy="use fewer"
+            )
     nodes = sorted(_compute_nodes(source, hosts), key=lambda host: natural_sort_key(host.name))
     machines = [_machine(source, number, host) for number, host in enumerate(nodes)]
-    platform = build_platform(
-        source, machines, remedy="add a <host> or <cluster> whose role is neither master nor storage"
-    )
+    platform = build_platform(source, machines, remedy="add a <host> or <cluster> with the role compute_node")
     storages = tuple(host.name for host in hosts if host.properties.get("role") == "storage")
     return replace(platform, link_count=_link_count(root), storages=storages)
 
 
 def _link_count(element: Element) -> int:
-    """Return how many links the file describes; those of all hosts of a cluster are one description."""
+    """Return the number of links of the file; those of a cluster count as one."""
     own = element.other_tag_counts["link"] + (element.tag in CLUSTERS and "bw" in element.attributes)
     return own + sum(map(_link_count, element.children))
 
 
 def _hosts(source: str, element: Element, zone_properties: Mapping[str, str], zone: str = "") -> Iterator[_Host]:
-    """Yield the hosts inside `element`, in the order of the file."""
+    """Yield the hosts in `element`, in the order of the file."""
     if element.tag in HOSTS:
         name = element.attributes.get("id", "")
         if not name:
-            raise InputError(source, at=f"line {element.line}", problem="a host without id", remedy="give it one")
+            raise InputError(
+                source, at=f"line {element.line}", problem="a host has no id", remedy="add the attribute id"
+            )
         yield _Host(name, element.line, element.attributes, element.properties, zone_properties, zone)
     elif element.tag in CLUSTERS:
         zone = element.attributes.get("id", zone)
         for _, name in cluster_hosts(source, element):
-            # Properties of a cluster go to each of its hosts (SimGrid's documentation of <cluster>), and as it is a
-            # zone as well, they are those of the zone around them.
-            around = {**zone_properties, **element.properties}
-            yield _Host(name, element.line, element.attributes, element.properties, around, zone)
+            # A cluster is a zone, so its hosts inherit its properties; SimGrid also copies them to each host
+            # (documentation of <cluster>).
+            inherited = {**zone_properties, **element.properties}
+            yield _Host(name, element.line, element.attributes, element.properties, inherited, zone)
     else:
         inherited = {**zone_properties, **element.properties}
         for child in element.children:
@@ -88,14 +90,14 @@ def _hosts(source: str, element: Element, zone_properties: Mapping[str, str], zo
 
 
 def cluster_hosts(source: str, element: Element) -> Iterator[tuple[int, str]]:
-    """Yield the hosts of a cluster, each with its number and its name. Raises InputError."""
+    """Yield the numbers and names of the hosts of a cluster. Raise InputError."""
     prefix, suffix = element.attributes.get("prefix", ""), element.attributes.get("suffix", "")
     for number in _host_numbers(source, element):
         yield number, f"{prefix}{number}{suffix}"
 
 
 def _host_numbers(source: str, element: Element) -> Iterator[int]:
-    """Yield the numbers of a cluster's hosts: `0-3,5` is 0, 1, 2, 3, 5."""
+    """Yield the numbers of the hosts of a cluster: `0-3,5` is 0, 1, 2, 3, 5."""
     radical = element.attributes.get("radical", "")
     for part in radical.split(","):
         match = re.fullmatch(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?", part)
@@ -103,7 +105,7 @@ def _host_numbers(source: str, element: Element) -> Iterator[int]:
             raise InputError(
                 source,
                 at=f"line {element.line}, radical",
-                problem=f"{radical!r} does not number the hosts of the cluster",
+                problem=f"{radical!r} is not a list of host numbers",
                 remedy="write numbers and intervals, such as 0-3,5",
             )
         yield from range(int(match[1]), int(match[2] or match[1]) + 1)
@@ -121,7 +123,7 @@ def _compute_nodes(source: str, hosts: list[_Host]) -> list[_Host]:
 
 
 def role_of(source: str, line: int, name: str, properties: Mapping[str, str]) -> str:
-    """Return the role that its properties give a host. Raises InputError."""
+    """Return the role of a host. Raise InputError."""
     role = properties.get("role") or "compute_node"
     if role not in _ROLES:
         raise InputError(
@@ -143,14 +145,14 @@ def _machine(source: str, number: int, host: _Host) -> Machine:
     }
     speeds = host.attributes.get("speed") or host.attributes.get("power")
     pstate = host.attributes.get("pstate")
-    kept = {"speed": speeds} if speeds else {}
-    kept |= {"pstate": pstate} if pstate else {}
+    properties = {"speed": speeds} if speeds else {}
+    properties |= {"pstate": pstate} if pstate else {}
     return Machine(
         id=number,
         name=host.name,
         capacity=with_default_pods(capacity),
         speed_flops=default_speed(source, at, speeds, pstate) if speeds else None,
-        properties={**kept, **host.properties},
+        properties={**properties, **host.properties},
         zone_properties=host.zone_properties,
         zone=host.zone,
     )

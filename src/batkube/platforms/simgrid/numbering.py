@@ -1,9 +1,9 @@
-"""Which machine of a SimGrid platform has which number: the one place that decides.
+"""The order, and so the ids, of the machines of a SimGrid platform.
 
-Two orders are needed (docs/decisions/0016). Runs number machines as people do, host2 before host10. Batsim 4.2.1 means
-to do the same (`string_numeric_comparator`), but sorts a copy (src/machines.cpp, sort_machines_by_ascending_name), so
-that its machines keep SimGrid's order, which is that of their names as texts: host10 before host2. Schedulers hear
-numbers, so `batkube batsim` must tell them Batsim's.
+There are two orders (docs/decisions/0016-two-orders-of-machines.md). Runs use the natural order: host2 before host10.
+So does Batsim 4.2.1 by intention (string_numeric_comparator in src/machines.cpp); but sort_machines_by_ascending_name
+sorts a copy, so its machines keep SimGrid's order, which is that of their names as text: host10 before host2. Since
+schedulers refer to machines by id, `batkube batsim` uses that order.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterable
 
 
 def natural_sort_key(name: str) -> tuple[tuple[tuple[int, int, str], ...], str]:
-    """Return the sort key of a name in runs: host2 comes before host10.
+    """Return the sort key of a name in the natural order: host2 before host10.
 
-    A number compares with another by value (how many digits, then which), and with any other character as the
-    character 0 does; names that are alike so far compare as texts.
+    Numbers are compared by value (first by their number of digits, then as text), and a number with another character
+    like the character 0. Names that are equal in this order are compared as text.
     """
     parts = re.findall(r"([0-9]+)|([^0-9])", name, re.DOTALL)
     order = tuple(
@@ -27,5 +27,5 @@ def natural_sort_key(name: str) -> tuple[tuple[tuple[int, int, str], ...], str]:
 
 
 def in_batsim_order(names: Iterable[str]) -> list[str]:
-    """Return names in the order in which Batsim 4.2.1 numbers machines: as texts, by their bytes."""
+    """Return names in the order of machines in Batsim 4.2.1: as text, byte by byte."""
     return sorted(names, key=str.encode)

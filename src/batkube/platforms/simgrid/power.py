@@ -1,9 +1,10 @@
-"""What hosts draw, as properties of SimGrid platforms say it (SimGrid: plugin host_energy; Batsim: "Energy").
+"""The power of hosts, from the properties of a SimGrid platform.
 
-wattage_per_state   per power state `IDLE:FULL` or `IDLE:LOWEST:FULL`, in watts, joined by commas
-wattage_off         when it is off
-sleep_pstates       `SLEEP:OFF:ON`, joined by commas: a power state of sleep, and those that stand for the ways into it
-                    and out of it. Each way takes as long as one flop at the speed of its state.
+wattage_per_state   `IDLE:FULL` or `IDLE:LOWEST:FULL` in watts for each power state, separated by commas
+                    (SimGrid 3.32: src/plugins/host_energy.cpp)
+wattage_off         the power of a host that is off; not used
+sleep_pstates       `SLEEP:OFF:ON`, separated by commas: a sleep state, and the transition states into it and out of it.
+                    A transition takes as long as one flop at its speed (Batsim: docs/input-platform.rst).
 """
 
 from __future__ import annotations
@@ -15,26 +16,26 @@ from typing import NamedTuple, NoReturn
 from batkube.kernel.errors import InputError
 from batkube.platforms.network import Host
 
-#: The property that says what a host draws.
+#: The property with the power of a host.
 WATTAGE = "wattage_per_state"
 
 
 class PowerDraw(NamedTuple):
-    """What a power state draws, in watts."""
+    """The power of a host in one power state, in watts."""
 
     idle: float
-    #: With a load, however small.
+    #: With the smallest load.
     lowest: float
     #: With all cores busy.
     full: float
 
     def at(self, load: float) -> float:
-        """Return the watts at a load from 0 to 1."""
+        """Return the power at a load from 0 to 1."""
         return self.idle if load <= 0 else self.lowest + min(load, 1.0) * (self.full - self.lowest)
 
 
 class SleepTransitions(NamedTuple):
-    """The power states that stand for the ways into a power state of sleep, and out of it."""
+    """The power states that represent the transitions into a sleep state and out of it."""
 
     off: int
     on: int
@@ -42,21 +43,21 @@ class SleepTransitions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HostPower:
-    """What one host draws."""
+    """The power of a host."""
 
     #: By power state.
     draws: tuple[PowerDraw, ...]
-    #: By power state of sleep.
+    #: By sleep state.
     sleep_states: dict[int, SleepTransitions]
 
     def can_compute_in(self, pstate: int) -> bool:
-        """Return whether jobs can run in a power state: it is neither sleep nor on the way there."""
-        ways = [state for sleep, way in self.sleep_states.items() for state in (sleep, *way)]
-        return 0 <= pstate < len(self.draws) and pstate not in ways
+        """Return whether jobs can run in a power state: it exists, and is neither sleep nor a transition."""
+        others = [state for sleep, transitions in self.sleep_states.items() for state in (sleep, *transitions)]
+        return 0 <= pstate < len(self.draws) and pstate not in others
 
 
 def power_of(source: str, host: Host) -> HostPower | None:
-    """Return what a host draws; None when the file does not say. Raises InputError."""
+    """Return the power of a host, or None if the file does not define it. Raise InputError."""
     text = host.properties.get(WATTAGE)
     if text is None:
         return None
@@ -80,7 +81,7 @@ def _parse_draw(source: str, host: Host, text: str) -> PowerDraw:
         watts = []
     if len(watts) not in (2, 3) or not all(0 <= one < math.inf for one in watts):
         _reject(source, host, "wattage_per_state", f"{text.strip()!r} is not IDLE:FULL or IDLE:LOWEST:FULL in watts")
-    # With two values the host draws as much with the smallest load as without any.
+    # With two values, the power at the smallest load is that of the idle host.
     return PowerDraw(watts[0], watts[-2], watts[-1])
 
 

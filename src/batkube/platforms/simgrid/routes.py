@@ -1,7 +1,8 @@
-"""Zones of a SimGrid platform, and the ways through them.
+"""The zones of a SimGrid platform, and routes through them.
 
-Routes are composed as SimGrid composes them (SimGrid 3.32, src/kernel/routing): inside the innermost zone around both
-ends the zone's own rule counts; where it leads from zone to zone, the ways to and from their gateways are added.
+Imitated: SimGrid 3.32, NetZoneImpl::get_global_route in src/kernel/routing/NetZoneImpl.cpp. The innermost zone that
+contains both ends has its own rule for a local route between its members. If these are zones, the routes to and from
+their gateways are added.
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ from dataclasses import dataclass, field
 from batkube.kernel.errors import InputError
 from batkube.platforms.network import HostRoute, NetworkLink
 
-#: Kinds of zones in which the path of the fewest links counts.
+#: The kinds of zones with shortest paths.
 SHORTEST = ("floyd", "dijkstra", "dijkstracache")
-#: What connects a host of a Full, Floyd or Dijkstra zone to itself unless the file says so (network/loopback-bw, -lat).
-#: The L07 model, with which Batsim runs, has defaults of its own for these: recorded messages from a host to itself
-#: take a tenth of a nanosecond per byte, and no latency.
+#: The default route from a host of a Full, Floyd or Dijkstra zone to itself. The L07 model, which Batsim uses, has its
+#: own defaults of network/loopback-bw and network/loopback-lat: in recorded runs, messages from a host to itself take a
+#: tenth of a nanosecond per byte, and no latency.
 _LOOPBACK = NetworkLink("__loopback__", 10e9, 0.0, is_fatpipe=True)
 _MILLISECONDS = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
 class RouteSegment:
-    """The links between two members of a zone, and the gateways where these are zones themselves."""
+    """The links between two members of a zone, and the gateways if the members are zones."""
 
     links: tuple[NetworkLink, ...]
     gateways: tuple[str, str] | None = None
@@ -33,7 +34,7 @@ class RouteSegment:
 
 @dataclass(slots=True)
 class Zone:
-    """A zone: who is in it, and how they are connected."""
+    """A zone: its members, and how they are connected."""
 
     name: str
     kind: str
@@ -42,34 +43,34 @@ class Zone:
     #: In the order of the file.
     members: list[str] = field(default_factory=list)
     segments: dict[tuple[str, str], RouteSegment] = field(default_factory=dict)
-    #: Of Cluster and Vivaldi zones: the links from a member to all others, and back.
+    #: In Cluster and Vivaldi zones: the links from a member to all others, and back.
     up: dict[str, tuple[NetworkLink, ...]] = field(default_factory=dict)
     down: dict[str, tuple[NetworkLink, ...]] = field(default_factory=dict)
     coordinates: dict[str, tuple[float, ...]] = field(default_factory=dict)
     backbone: NetworkLink | None = None
-    #: Of zones of shortest paths: the member before another on the way from a third, once somebody asked.
+    #: In zones with shortest paths, by start: the predecessor of each member. Computed on demand.
     predecessors: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 class Routes:
-    """Finds the way between two hosts."""
+    """Computes the routes between hosts."""
 
     def __init__(self, source: str, zone_of: dict[str, Zone]) -> None:
         self._source = source
         self._zone_of = zone_of
 
     def route(self, source: str, target: str) -> HostRoute:
-        """Return the links between two hosts, and their latency."""
+        """Return the route between two hosts. Raise InputError if there is none."""
         links: list[NetworkLink] = []
         extra_s = self._append_route(source, target, links)
         return HostRoute(tuple(links), math.fsum([extra_s, *(link.latency_s for link in links)]))
 
     def _append_route(self, source: str, target: str, links: list[NetworkLink]) -> float:
-        """Add the links from one point to another; return what latency there is beside theirs."""
-        zone, here, there = self._common_zone(source, target)
+        """Append the links from one point to another; return the latency beyond that of the links."""
+        zone, start, end = self._common_zone(source, target)
         local: list[NetworkLink] = []
-        gateways, extra_s = self._append_local_route(zone, here, there, local)
-        if (here, there) == (source, target):
+        gateways, extra_s = self._append_local_route(zone, start, end, local)
+        if (start, end) == (source, target):
             links += local
             return extra_s
         if gateways is None:
@@ -82,16 +83,15 @@ class Routes:
         return extra_s
 
     def _common_zone(self, source: str, target: str) -> tuple[Zone, str, str]:
-        """Return the innermost zone around both, and which members of it they are, or are in."""
-        chains = [self._enclosing_zones(source), self._enclosing_zones(target)]
-        zones = {id(zone): name for zone, name in chains[0]}
-        for zone, name in chains[1]:
-            if id(zone) in zones:
-                return zone, zones[id(zone)], name
+        """Return the innermost zone that contains both points, and its members that are or contain them."""
+        source_members = {id(zone): member for zone, member in self._enclosing_zones(source)}
+        for zone, member in self._enclosing_zones(target):
+            if id(zone) in source_members:
+                return zone, source_members[id(zone)], member
         raise InputError(self._source, problem=f"no zone contains both {source!r} and {target!r}")
 
     def _enclosing_zones(self, name: str) -> list[tuple[Zone, str]]:
-        """Return the zones around a point, innermost first, each with its member that is or contains the point."""
+        """Return the zones that contain a point, innermost first, with the member that is or contains the point."""
         chain = []
         zone: Zone | None = self._zone_of[name]
         while zone is not None:
@@ -100,72 +100,77 @@ class Routes:
         return chain
 
     def _append_local_route(
-        self, zone: Zone, here: str, there: str, links: list[NetworkLink]
+        self, zone: Zone, start: str, end: str, links: list[NetworkLink]
     ) -> tuple[tuple[str, str] | None, float]:
-        """Add the links between two members of a zone; return the gateways, and latency beside the links'."""
+        """Append the links between two members of a zone; return the gateways, and the latency beyond the links."""
         if zone.kind in ("cluster", "vivaldi"):
-            return None, self._append_star_route(zone, here, there, links)
+            return None, self._append_star_route(zone, start, end, links)
         if zone.kind == "none":
             return None, 0.0
-        way = zone.segments.get((here, there))
-        if way is None and here == there and not zone.has_zones:
+        segment = zone.segments.get((start, end))
+        if segment is None and start == end and not zone.has_zones:
             links.append(_LOOPBACK)
             return None, 0.0
-        if zone.kind in SHORTEST:
-            return self._append_shortest_route(zone, here, there, links)
-        # A pair without a route has no links between it, and nothing to wait for (FullZone::get_local_route).
-        if way is None:
+        if zone.kind in SHORTEST and (segment is None or start != end):
+            return self._append_shortest_route(zone, start, end, links)
+        # Without a route, there are no links and no latency (FullZone::get_local_route).
+        if segment is None:
             return None, 0.0
-        links += way.links
-        return way.gateways, 0.0
+        links += segment.links
+        return segment.gateways, 0.0
 
-    def _append_star_route(self, zone: Zone, here: str, there: str, links: list[NetworkLink]) -> float:
-        if (here, there) in zone.segments:
-            links += zone.segments[here, there].links
+    def _append_star_route(self, zone: Zone, start: str, end: str, links: list[NetworkLink]) -> float:
+        if (start, end) in zone.segments:
+            links += zone.segments[start, end].links
             return 0.0
-        # No link is taken twice: the backbone is on the way up and on the way down (StarZone::add_links_to_route).
-        links += dict.fromkeys((*zone.up.get(here, ()), *zone.down.get(there, ())))
+        # No link is used twice: the backbone is both on the way up and down (StarZone::add_links_to_route).
+        links += dict.fromkeys((*zone.up.get(start, ()), *zone.down.get(end, ())))
         if zone.kind != "vivaldi":
             return 0.0
-        ends = [zone.coordinates.get(name) for name in (here, there)]
+        ends = [zone.coordinates.get(name) for name in (start, end)]
         if ends[0] is None or ends[1] is None:
             raise InputError(
                 self._source,
                 at=f"zone {zone.name!r}",
-                problem=f"no coordinates are given for {here if ends[0] is None else there!r}",
-                remedy="hosts of Vivaldi zones have coordinates of three numbers",
+                problem=f"{start if ends[0] is None else end!r} has no coordinates",
+                remedy="add three coordinates to each member of a Vivaldi zone",
             )
+        # The Euclidean distance and both heights, in milliseconds (VivaldiZone::get_local_route).
         (x, y, height), (other_x, other_y, other_height) = ends[0], ends[1]
         return (math.hypot(x - other_x, y - other_y) + abs(height) + abs(other_height)) / _MILLISECONDS
 
     def _append_shortest_route(
-        self, zone: Zone, here: str, there: str, links: list[NetworkLink]
+        self, zone: Zone, start: str, end: str, links: list[NetworkLink]
     ) -> tuple[tuple[str, str] | None, float]:
-        """Follow the path of the fewest links; of equal ones that whose members come first in the file."""
-        if here not in zone.predecessors:
-            zone.predecessors[here] = _shortest_paths(zone, here)
-        path = [there]
-        while path[-1] != here:
-            if path[-1] not in zone.predecessors[here]:
-                raise InputError(self._source, at=f"zone {zone.name!r}", problem=f"no route from {here!r} to {there!r}")
-            path.append(zone.predecessors[here][path[-1]])
-        steps = [zone.segments[pair] for pair in itertools.pairwise(path[::-1])]
+        """Append the path of the fewest links; among equal ones, that of the members that come first in the file."""
+        if start not in zone.predecessors:
+            zone.predecessors[start] = _shortest_paths(zone, start)
+        path = [end]
+        while len(path) == 1 or path[-1] != start:
+            if path[-1] not in zone.predecessors[start]:
+                raise InputError(self._source, at=f"zone {zone.name!r}", problem=f"no route from {start!r} to {end!r}")
+            path.append(zone.predecessors[start][path[-1]])
+        segments = [zone.segments[pair] for pair in itertools.pairwise(path[::-1])]
         extra_s = 0.0
-        for number, step in enumerate(steps):
-            if number and step.gateways and (last := steps[number - 1].gateways) and last[1] != step.gateways[0]:
-                extra_s += self._append_route(last[1], step.gateways[0], links)
-            links += step.links
-        first, final = steps[0].gateways, steps[-1].gateways
-        return (None if first is None or final is None else (first[0], final[1])), extra_s
+        last_gateways: tuple[str, str] | None = None
+        for segment in segments:
+            if last_gateways and segment.gateways and last_gateways[1] != segment.gateways[0]:
+                extra_s += self._append_route(last_gateways[1], segment.gateways[0], links)
+            links += segment.links
+            last_gateways = segment.gateways
+        first_gateways = segments[0].gateways
+        if first_gateways is None or last_gateways is None:
+            return None, extra_s
+        return (first_gateways[0], last_gateways[1]), extra_s
 
 
 def _shortest_paths(zone: Zone, start: str) -> dict[str, str]:
-    """Return the member before each other on the path of the fewest links from `start`."""
+    """Return the predecessor of each member on the path of the fewest links from `start` (Dijkstra's algorithm)."""
     ranks = {name: rank for rank, name in enumerate(zone.members)}
     neighbours: dict[str, list[tuple[str, int]]] = {}
-    for (source, target), way in zone.segments.items():
-        neighbours.setdefault(source, []).append((target, len(way.links)))
-    costs, before = {start: 0}, {}
+    for (source, target), segment in zone.segments.items():
+        neighbours.setdefault(source, []).append((target, len(segment.links)))
+    costs, predecessors = {start: 0}, {}
     queue = [(0, ranks[start], start)]
     while queue:
         cost, _, name = heapq.heappop(queue)
@@ -173,6 +178,6 @@ def _shortest_paths(zone: Zone, start: str) -> dict[str, str]:
             continue
         for other, length in neighbours.get(name, ()):
             if other not in costs or cost + length < costs[other]:
-                costs[other], before[other] = cost + length, name
+                costs[other], predecessors[other] = cost + length, name
                 heapq.heappush(queue, (cost + length, ranks[other], other))
-    return before
+    return predecessors

@@ -1,7 +1,7 @@
-"""Speeds of SimGrid hosts: `1Gf`, `16.673E9f`, or one per power state as in `100.0Mf, 88Mf`.
+"""Parses the speeds of SimGrid hosts: `1Gf`, `16.673E9f`, or one per power state as in `100.0Mf, 88Mf`.
 
-Units are SimGrid's (xbt_parse_units): flops per second as `f` or `flops`, with k, M, G, … before the one and kilo,
-mega, giga, … before the other. Files of SimGrid 3 give plain numbers.
+The units are `f` with the prefixes k, M, G, …, `flops` with the prefixes kilo, mega, giga, …, or none (SimGrid 3.32,
+xbt_parse_get_speed in src/xbt/xbt_parse_units.cpp).
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ _SPEED_TEXT = re.compile(r"\s*([0-9]*\.?[0-9]+\.?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-
 
 
 def default_speed(source: str, at: str, speeds: str, pstate: str | None) -> float:
-    """Return the speed of the power state a host begins in, in flops per second. Raises InputError."""
+    """Return the speed of a host in its initial power state, in flops per second. Raise InputError."""
     by_pstate = speeds.split(",")
     number = initial_pstate(source, at, len(by_pstate), pstate)
     flops = _flops(source, at, by_pstate[number])
-    # Batsim refuses compute nodes that do not compute (src/machines.cpp).
+    # Batsim rejects compute nodes with a speed of 0 (src/machines.cpp).
     if flops == 0:
         _reject(source, at, by_pstate[number])
     return flops
 
 
 def all_speeds(source: str, at: str, speeds: str) -> tuple[float, ...]:
-    """Return the speeds of all power states, in flops per second. Raises InputError."""
+    """Return the speeds of all power states, in flops per second. Raise InputError."""
     return tuple(_flops(source, at, text) for text in speeds.split(","))
 
 
 def initial_pstate(source: str, at: str, count: int, pstate: str | None) -> int:
-    """Return the power state, of `count`, that a host begins in. Raises InputError."""
+    """Return the initial power state of a host that has `count` of them. Raise InputError."""
     number = pstate or "0"
     if not re.fullmatch(r"[0-9]{1,9}", number) or int(number) >= count:
         raise InputError(
@@ -54,7 +54,7 @@ def initial_pstate(source: str, at: str, count: int, pstate: str | None) -> int:
 def _flops(source: str, at: str, text: str) -> float:
     match = _SPEED_TEXT.fullmatch(text)
     flops = float(match[1]) * _FLOPS.get(match[2], math.nan) if match else math.nan
-    if not 0 <= flops < math.inf:  # false for nan too
+    if not 0 <= flops < math.inf:  # false for NaN, too
         _reject(source, at, text)
     return flops
 

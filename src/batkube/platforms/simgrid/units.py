@@ -1,6 +1,7 @@
-"""Bandwidths and latencies of SimGrid files: `125MBps`, `10Gbps`, `50us`, or plain bytes per second and seconds.
+"""Parses the bandwidths and latencies of SimGrid files: `125MBps`, `10Gbps`, `50us`.
 
-Units are SimGrid's (xbt_parse_units): bytes or bits per second with decimal or binary prefixes, times from ps to weeks.
+Bandwidths have decimal or binary prefixes, times are from ps to w (weeks); without a unit, they are bytes per second
+and seconds (SimGrid 3.32, src/xbt/xbt_parse_units.cpp).
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ _AMOUNT = re.compile(r"\s*([0-9]*\.?[0-9]+\.?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)
 
 
 def bandwidth(source: str, at: str, text: str) -> float:
-    """Return a bandwidth in bytes per second. Raises InputError."""
+    """Return a bandwidth in bytes per second. Raise InputError."""
     return _amount(
         source, at, text, _BANDWIDTHS, "is not a bandwidth", "write it with a unit, such as 125MBps or 1Gbps"
     )
 
 
 def latency(source: str, at: str, text: str) -> float:
-    """Return a latency in seconds. Raises InputError."""
+    """Return a latency in seconds. Raise InputError."""
     return _amount(source, at, text, _TIMES, "is not a latency", "write it with a unit, such as 50us")
 
 

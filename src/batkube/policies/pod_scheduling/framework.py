@@ -1,7 +1,8 @@
-"""What in-process schedulers do with pods that anybody makes: filter nodes, bind the pod, or say why not.
+"""The scheduling framework: filters nodes for a single pod, binds the pod, or records why it cannot.
 
-It is what kube-scheduler calls its framework. How to choose among nodes is left to who uses it: `default_scheduler`
-scores as kube-scheduler does, `scheduler` asks a policy. They hear of pods and nodes themselves.
+It corresponds to kube-scheduler's framework (pkg/scheduler/framework/runtime/framework.go). Its
+users choose among the nodes: `default_scheduler` scores them as kube-scheduler does,
+`policy_scheduler` calls a policy. They handle changes of pods and nodes themselves.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from batkube.policies.pod_scheduling.node_table import Mask, NodeTable
 
 
 class FilterResult(NamedTuple):
-    """Where a pod fits, and how many of the other nodes it does not fit for each reason."""
+    """The nodes on which a pod fits, and the number of other nodes by reason."""
 
     fits: Mask
     counts: dict[str, int]
 
 
 class SchedulingFramework:
-    """Knows the nodes, and writes to pods through the API."""
+    """Filters nodes, and writes to pods through the API."""
 
     def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
         self.store = world.store
@@ -41,7 +42,7 @@ class SchedulingFramework:
         self.inter_pod_constraints = InterPodConstraints(world.store, self.table)
 
     def bind(self, key: Key, pod: KubeObject, node_name: str, now: Instant) -> bool:
-        """Give the pod its node; return whether the server agreed."""
+        """Bind a pod to a node; return whether the server accepted it."""
         binding = {
             "apiVersion": "v1",
             "kind": "Binding",
@@ -50,21 +51,21 @@ class SchedulingFramework:
         }
         try:
             self._client.create(POD, binding, now, subresource="binding")
-        except ApiError as refusal:
-            self.mark_unschedulable(key, f"binding rejected: {refusal.message}", now)
+        except ApiError as error:
+            self.mark_unschedulable(key, f"binding rejected: {error.message}", now)
             return False
         message = f"Successfully assigned {key} to {node_name}"
         self.events.record(pod, POD, EventNote("Normal", "Scheduled", message, action="Binding"), now)
         return True
 
     def reject(self, key: Key, reason: str, now: Instant) -> None:
-        """Let a pod fail before it ran."""
+        """Mark a pod as failed before it runs."""
         pod = self.store.get(POD, key)
         if pod is not None:
             self.write_status(pod, {**pod.get("status", {}), **scheduler_rejection_status(reason)}, now)
 
     def evict(self, key: Key, now: Instant) -> bool:
-        """Let a pod stop within its grace period; return whether the server agreed."""
+        """Delete a pod with its grace period; return whether the server accepted it."""
         try:
             self._client.delete(POD, key, now)
         except ApiError:
@@ -72,36 +73,39 @@ class SchedulingFramework:
         return True
 
     def accepting_nodes(self, pod: KubeObject) -> Mask:
-        """Return the nodes to which a pod may go, whatever room they have."""
+        """Return the nodes that a pod may use, regardless of free resources."""
         mask = self.table.acceptance(pod).mask
-        for _, refused in self.inter_pod_constraints.rejections(pod, mask):
-            mask = mask & ~refused
+        for _, rejected in self.inter_pod_constraints.rejections(pod, mask):
+            mask = mask & ~rejected
         return mask
 
-    def filter(self, pod: KubeObject, demand: Amounts, kept: dict[int, Amounts] | None = None) -> FilterResult:
-        """Return where the pod fits, and why not elsewhere; `kept` is room promised to others, by column."""
+    def filter(self, pod: KubeObject, demand: Amounts, reserved: dict[int, Amounts] | None = None) -> FilterResult:
+        """Return the nodes on which a pod fits. `reserved` is capacity for other pods by column."""
         accepted = self.table.acceptance(pod)
         fits = accepted.mask.copy()
         counts = dict(accepted.rejections)
-        for resource, short in self.table.insufficient(demand, kept).items():
+        for resource, short in self.table.insufficient(demand, reserved).items():
             fits &= ~short
             count = int((short & accepted.mask).sum())
             if count:
                 counts["Too many pods" if resource == PODS else f"Insufficient {resource}"] = count
-        for reason, refused in self.inter_pod_constraints.rejections(pod, fits):
-            fits &= ~refused
-            counts[reason] = counts.get(reason, 0) + int(refused.sum())
+        for reason, rejected in self.inter_pod_constraints.rejections(pod, fits):
+            fits &= ~rejected
+            counts[reason] = counts.get(reason, 0) + int(rejected.sum())
         return FilterResult(fits, counts)
 
     def fit_error(self, counts: Mapping[str, int]) -> str:
-        """Return why a pod fits nowhere, by how many nodes have each reason (Kubernetes: framework.FitError)."""
+        """Return why a pod fits nowhere, from the number of nodes by reason.
+
+        Imitates FitError.Error (kube-scheduler: pkg/scheduler/framework/types.go).
+        """
         if not self.table.count:
             return "no nodes available to schedule pods"
         reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
         return f"0/{self.table.count} nodes are available: {reasons}."
 
     def mark_unschedulable(self, key: Key, message: str, now: Instant) -> None:
-        """Say why the pod waits, unless it says so already."""
+        """Record in a pod's condition and an event why it is pending, unless the condition has it already."""
         pod = self.store.get(POD, key)
         if pod is None or (condition_of(pod, "PodScheduled") or {}).get("message") == message:
             return
@@ -119,7 +123,7 @@ class SchedulingFramework:
         self.write_status(pod, status_with_condition(pod, condition, now), now)
 
     def write_status(self, pod: KubeObject, status: KubeObject, now: Instant) -> bool:
-        """Give a pod another status; return whether the server agreed."""
+        """Update the status of a pod; return whether the server accepted it."""
         try:
             self._client.update(POD, {**pod, "status": status}, now, subresource="status")
         except ApiError:

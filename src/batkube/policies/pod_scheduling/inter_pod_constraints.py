@@ -1,7 +1,7 @@
-"""Where a pod may go because of the pods that are there: pod affinity and anti-affinity, and topology spread.
+"""Constraints on a pod's node that depend on other pods: affinity, anti-affinity, spread, host ports.
 
-Only what is required is heeded, not what is preferred. Kubernetes: pkg/scheduler/framework/plugins, interpodaffinity
-and podtopologyspread.
+Required terms only; preferred ones are ignored. Imitates kube-scheduler's plugins (pkg/scheduler/framework/plugins)
+interpodaffinity/filtering.go, podtopologyspread/filtering.go and nodeports/node_ports.go.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SPREAD_LABEL_MISSING = f"{SPREAD_MISMATCH} (missing required label)"
 
 
 class AffinityTerm:
-    """One required term of a pod's affinity or anti-affinity: some pods, and how near is near."""
+    """A required term of a pod's affinity or anti-affinity: a selector of pods, and a topology."""
 
     def __init__(self, term: KubeObject, owner: KubeObject, store: Store) -> None:
         self.topology_key: str = term["topologyKey"]
@@ -37,21 +37,20 @@ class AffinityTerm:
         self._namespaces = _namespaces(term, owner, store)
 
     def matches(self, pod: KubeObject) -> bool:
-        """Return whether the term is about `pod`."""
+        """Return whether the term selects `pod`."""
         metadata = pod["metadata"]
         return metadata["namespace"] in self._namespaces and self._selector.matches(metadata.get("labels"))
 
 
 def _namespaces(term: KubeObject, owner: KubeObject, store: Store) -> frozenset[str]:
-    named = list(term.get("namespaces") or ())
-    chosen = term.get("namespaceSelector")
-    if chosen is not None:
-        selector = selector_of(chosen)
-        every = store.entries("namespaces").items()
-        named += [str(key) for key, (one, _) in every if selector.matches(one["metadata"].get("labels"))]
-    elif not named:
-        named = [owner["metadata"]["namespace"]]
-    return frozenset(named)
+    names = list(term.get("namespaces") or ())
+    if term.get("namespaceSelector") is not None:
+        selector = selector_of(term["namespaceSelector"])
+        namespaces = store.entries("namespaces").items()
+        names += [str(key) for key, (namespace, _) in namespaces if selector.matches(labels_of(namespace))]
+    elif not names:
+        names = [owner["metadata"]["namespace"]]
+    return frozenset(names)
 
 
 def _required(pod: KubeObject, kind: str) -> Sequence[KubeObject]:
@@ -60,20 +59,20 @@ def _required(pod: KubeObject, kind: str) -> Sequence[KubeObject]:
     return terms
 
 
-def _constraints(pod: KubeObject) -> list[KubeObject]:
-    every = pod["spec"].get("topologySpreadConstraints") or ()
-    return [one for one in every if one.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"]
+def _spread_constraints(pod: KubeObject) -> list[KubeObject]:
+    constraints = pod["spec"].get("topologySpreadConstraints") or ()
+    return [each for each in constraints if each.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"]
 
 
 class InterPodConstraints:
-    """Knows what bound pods have to say about those that come."""
+    """Checks the constraints between a new pod and the bound pods."""
 
     def __init__(self, store: Store, table: NodeTable) -> None:
         self._store = store
         self._table = table
-        #: Bound pods that will not have certain others near them.
+        #: Bound pods with required anti-affinity.
         self._with_anti_affinity: dict[Key, None] = {}
-        #: Bound pods that have ports of their nodes.
+        #: Bound pods with host ports.
         self._with_ports: dict[Key, list[HostPort]] = {}
         store.subscribe(POD, self._on_pods_changed)
 
@@ -89,121 +88,123 @@ class InterPodConstraints:
                     self._with_ports[key] = ports
 
     def apply_to(self, pod: KubeObject) -> bool:
-        """Return whether it matters to `pod` at all what other pods there are."""
+        """Return whether the nodes that accept `pod` depend on other pods."""
         return bool(
             self._with_anti_affinity
             or (self._with_ports and host_ports_of(pod))
-            or _constraints(pod)
+            or _spread_constraints(pod)
             or _required(pod, "podAffinity")
             or _required(pod, "podAntiAffinity")
         )
 
     def rejections(self, pod: KubeObject, open_nodes: Mask) -> list[tuple[str, Mask]]:
-        """Return why the pod may not go to some of the nodes that are open to it, and which; each node at most once."""
+        """Return the nodes of `open_nodes` that reject the pod, by reason; each node at most once."""
         if not self.apply_to(pod):
             return []
         bound = self._bound_pods()
         result: list[tuple[str, Mask]] = []
-        left = open_nodes.copy()
-        for reason, refused in (
+        remaining = open_nodes.copy()
+        for reason, rejected in (
             (PORTS_TAKEN, self._with_port_conflict(pod)),
             *self._failing_spread(pod, bound),
             (AFFINITY_MISMATCH, self._failing_affinity(pod, bound)),
             (ANTI_AFFINITY_MISMATCH, self._failing_anti_affinity(pod, bound)),
             (EXISTING_ANTI_AFFINITY_MISMATCH, self._failing_existing_anti_affinity(pod)),
         ):
-            hit = refused & left
-            if hit.any():
-                result.append((reason, hit))
-                left &= ~hit
+            newly_rejected = rejected & remaining
+            if newly_rejected.any():
+                result.append((reason, newly_rejected))
+                remaining &= ~newly_rejected
         return result
 
     def _bound_pods(self) -> list[tuple[KubeObject, int]]:
-        holdings = self._table.allocations
-        pods = self._store.objects(POD, list(holdings))
-        return [(pod, held.column) for pod, held in zip(pods, holdings.values(), strict=True)]
+        allocations = self._table.allocations
+        pods = self._store.objects(POD, list(allocations))
+        return [(pod, allocation.column) for pod, allocation in zip(pods, allocations.values(), strict=True)]
 
     def _topology_values(self, topology_key: str) -> list[str | None]:
-        """Return the value of a label by column; None where a node lacks it."""
+        """Return the value of a node label by column; None if a node lacks it."""
         return [None if node is None else labels_of(node).get(topology_key) for node in self._table.nodes]
 
     def _matches_by_topology(
         self, terms: Iterable[AffinityTerm], bound: Sequence[tuple[KubeObject, int]]
     ) -> list[tuple[AffinityTerm, Counter[str]]]:
-        """Return for each term how many pods it means by the value of its topology."""
+        """Return each term with the number of pods that it selects, by value of its topology key."""
         pairs = []
         for term in terms:
             values = self._topology_values(term.topology_key)
-            means = (values[column] for pod, column in bound if term.matches(pod))
-            pairs.append((term, Counter(value for value in means if value is not None)))
+            matches = (values[column] for pod, column in bound if term.matches(pod))
+            pairs.append((term, Counter(value for value in matches if value is not None)))
         return pairs
 
     def _failing_affinity(self, pod: KubeObject, bound: Sequence[tuple[KubeObject, int]]) -> Mask:
-        terms = [AffinityTerm(one, pod, self._store) for one in _required(pod, "podAffinity")]
-        refused = np.zeros(len(self._table.nodes), dtype=np.bool_)
-        near = self._matches_by_topology(terms, bound)
-        # The first of its kind may go anywhere where the topology exists.
-        is_first = not any(counts for _, counts in near) and all(term.matches(pod) for term in terms)
-        for term, counts in near:
+        terms = [AffinityTerm(term, pod, self._store) for term in _required(pod, "podAffinity")]
+        rejected = np.zeros(len(self._table.nodes), dtype=np.bool_)
+        counts_by_term = self._matches_by_topology(terms, bound)
+        # The first pod that matches its own terms may use any node with the topology keys.
+        is_first = not any(counts for _, counts in counts_by_term) and all(term.matches(pod) for term in terms)
+        for term, counts in counts_by_term:
             values = self._topology_values(term.topology_key)
-            refused |= _mask(value is None or not (is_first or counts[value]) for value in values)
-        return refused
+            rejected |= _mask(value is None or not (is_first or counts[value]) for value in values)
+        return rejected
 
     def _failing_anti_affinity(self, pod: KubeObject, bound: Sequence[tuple[KubeObject, int]]) -> Mask:
-        terms = [AffinityTerm(one, pod, self._store) for one in _required(pod, "podAntiAffinity")]
-        refused = np.zeros(len(self._table.nodes), dtype=np.bool_)
+        terms = [AffinityTerm(term, pod, self._store) for term in _required(pod, "podAntiAffinity")]
+        rejected = np.zeros(len(self._table.nodes), dtype=np.bool_)
         for term, counts in self._matches_by_topology(terms, bound):
             values = self._topology_values(term.topology_key)
-            refused |= _mask(value is not None and counts[value] > 0 for value in values)
-        return refused
+            rejected |= _mask(value is not None and counts[value] > 0 for value in values)
+        return rejected
 
     def _failing_existing_anti_affinity(self, pod: KubeObject) -> Mask:
-        """Return the nodes near which some bound pod will not have this one."""
-        refused = np.zeros(len(self._table.nodes), dtype=np.bool_)
+        """Return the nodes that the anti-affinity of a bound pod rejects for this one."""
+        rejected = np.zeros(len(self._table.nodes), dtype=np.bool_)
         for key in self._with_anti_affinity:
-            other, held = self._store.get(POD, key), self._table.allocations.get(key)
-            if other is None or held is None:
+            other, allocation = self._store.get(POD, key), self._table.allocations.get(key)
+            if other is None or allocation is None:
                 continue
-            for one in _required(other, "podAntiAffinity"):
-                term = AffinityTerm(one, other, self._store)
+            for term in (AffinityTerm(term, other, self._store) for term in _required(other, "podAntiAffinity")):
                 if term.matches(pod):
                     values = self._topology_values(term.topology_key)
-                    own = values[held.column]
-                    refused |= _mask(own is not None and value == own for value in values)
-        return refused
+                    own = values[allocation.column]
+                    rejected |= _mask(own is not None and value == own for value in values)
+        return rejected
 
     def _with_port_conflict(self, pod: KubeObject) -> Mask:
-        """Return the nodes of which some bound pod has a port that this one wants."""
-        refused, wanted = np.zeros(len(self._table.nodes), dtype=np.bool_), host_ports_of(pod)
-        for key, ports in self._with_ports.items() if wanted else ():
-            held = self._table.allocations.get(key)
-            if held is not None and conflict(wanted, ports):
-                refused[held.column] = True
-        return refused
+        """Return the nodes on which a bound pod has a host port that this one requests."""
+        rejected, requested = np.zeros(len(self._table.nodes), dtype=np.bool_), host_ports_of(pod)
+        for key, ports in self._with_ports.items() if requested else ():
+            allocation = self._table.allocations.get(key)
+            if allocation is not None and conflict(requested, ports):
+                rejected[allocation.column] = True
+        return rejected
 
     def _failing_spread(self, pod: KubeObject, bound: Sequence[tuple[KubeObject, int]]) -> list[tuple[str, Mask]]:
-        """Return the nodes on which the pod would make a spread too uneven, or that have no place in it."""
-        constraints = _constraints(pod)
+        """Return the nodes that lack a topology label, or on which a constraint's skew would be exceeded."""
+        constraints = _spread_constraints(pod)
         rules = NodeConstraints(pod["spec"])
-        everywhere = _mask(node is not None for node in self._table.nodes)
-        for one in constraints:
-            everywhere &= _mask(value is not None for value in self._topology_values(one["topologyKey"]))
+        has_all_labels = _mask(node is not None for node in self._table.nodes)
+        for constraint in constraints:
+            has_all_labels &= _mask(value is not None for value in self._topology_values(constraint["topologyKey"]))
         result = []
-        for one in constraints:
-            values = self._topology_values(one["topologyKey"])
+        for constraint in constraints:
+            values = self._topology_values(constraint["topologyKey"])
             result.append((SPREAD_LABEL_MISSING, _mask(value is None for value in values)))
-            counted = everywhere & self._counted_in_spread(one, rules)
-            result.append((SPREAD_MISMATCH, self._skewed(pod, one, bound, counted)))
+            counted = has_all_labels & self._counted_in_spread(constraint, rules)
+            result.append((SPREAD_MISMATCH, self._skewed(pod, constraint, bound, counted)))
         return result
 
     def _counted_in_spread(self, constraint: KubeObject, rules: NodeConstraints) -> Mask:
-        """Return the nodes whose pods are counted: by default those of the right labels, whatever their taints."""
-        heeds_labels = constraint.get("nodeAffinityPolicy", "Honor") == "Honor"
-        heeds_taints = constraint.get("nodeTaintsPolicy", "Ignore") == "Honor"
+        """Return the nodes whose pods are counted.
+
+        By default these are the nodes that match the pod's node affinity, regardless of their taints.
+        """
+        honors_affinity = constraint.get("nodeAffinityPolicy", "Honor") == "Honor"
+        honors_taints = constraint.get("nodeTaintsPolicy", "Ignore") == "Honor"
         return _mask(
             node is not None
-            and (not heeds_labels or rules.accepts_labels(node))
-            and (not heeds_taints or rules.accepts_taints(node))
+            and (not honors_affinity or rules.accepts_labels(node))
+            and (not honors_taints or rules.accepts_taints(node))
             for node in self._table.nodes
         )
 
@@ -212,28 +213,28 @@ class InterPodConstraints:
     ) -> Mask:
         selector, namespace = _spread_selector(constraint, pod), pod["metadata"]["namespace"]
         values = self._topology_values(constraint["topologyKey"])
-        numbers = Counter({value: 0 for column, value in enumerate(values) if value is not None and counted[column]})
+        counts = Counter({value: 0 for column, value in enumerate(values) if value is not None and counted[column]})
         for other, column in bound:
             metadata, value = other["metadata"], values[column]
             if value is None or not counted[column] or metadata["namespace"] != namespace:
                 continue
-            numbers[value] += selector.matches(metadata.get("labels")) and not is_being_deleted(other)
-        least = min(numbers.values(), default=0) if len(numbers) >= constraint.get("minDomains", 1) else 0
+            counts[value] += selector.matches(metadata.get("labels")) and not is_being_deleted(other)
+        minimum = min(counts.values(), default=0) if len(counts) >= constraint.get("minDomains", 1) else 0
         own = int(selector.matches(pod["metadata"].get("labels")))
-        most = constraint["maxSkew"] + least - own
-        return _mask(value is not None and numbers[value] > most for value in values)
+        limit = constraint["maxSkew"] + minimum - own
+        return _mask(value is not None and counts[value] > limit for value in values)
 
 
-def _mask(hits: Iterable[bool]) -> Mask:
-    mask: Mask = np.fromiter(hits, dtype=np.bool_)
+def _mask(values: Iterable[bool]) -> Mask:
+    mask: Mask = np.fromiter(values, dtype=np.bool_)
     return mask
 
 
 def _spread_selector(constraint: KubeObject, pod: KubeObject) -> LabelSelector:
-    """Return which pods are counted: those of the selector that have the same values of certain labels."""
-    chosen = selector_of(constraint.get("labelSelector"))
+    """Return the selector of the pods that are counted: `labelSelector` and `matchLabelKeys`."""
+    selector = selector_of(constraint.get("labelSelector"))
     labels = labels_of(pod)
-    same = [
+    same_labels = [
         Requirement(key, Operator.IN, (labels[key],)) for key in constraint.get("matchLabelKeys") or () if key in labels
     ]
-    return LabelSelector([*chosen.requirements, *same]) if same else chosen
+    return LabelSelector([*selector.requirements, *same_labels]) if same_labels else selector

@@ -1,7 +1,7 @@
-"""The nodes of the store by number, as schedulers count them: machine ids, and columns of arrays.
+"""The nodes of the store by number: machine ids of policies, and columns of arrays.
 
-Nodes are numbered in the order they come, so those of a platform have the ids of its machines. A number that falls free
-is given to the next node.
+Nodes are numbered in the order of their creation, so a platform's nodes have the ids of its
+machines. The number of a deleted node is given to the next new one.
 """
 
 from __future__ import annotations
@@ -16,25 +16,26 @@ _NO_RULES = NodeConstraints({})
 
 
 class NodeColumns:
-    """Hears of nodes and numbers them."""
+    """Assigns columns to nodes."""
 
     def __init__(self, store: Store) -> None:
-        #: The nodes and their names by column; None where there is none.
+        #: The nodes and their names by column; None for a free column.
         self.nodes: list[KubeObject | None] = []
         self.names: list[str | None] = []
         self._column_of: dict[str, int] = {}
         self._free_columns: list[int] = []
-        #: Grows whenever nodes come, go, or change what they offer and to whom; not with their heartbeats.
+        #: Incremented when a node is added, removed, or changes in a way that schedulers see; heartbeats
+        #: do not count.
         self.generation = 0
         store.subscribe(NODE, self._on_nodes_changed)
 
     @property
     def count(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return len(self._column_of)
 
     def column_of_node(self, name: str) -> int | None:
-        """Return the column of a node; None if it is not there."""
+        """Return the column of a node, or None."""
         return self._column_of.get(name)
 
     def _on_nodes_changed(self, batch: Batch, now: Instant) -> None:
@@ -45,19 +46,19 @@ class NodeColumns:
                 self._set_node(node)
 
     def _set_node(self, node: KubeObject) -> int:
-        """Take up a node, or what it has become; return its column."""
+        """Add or update a node; return its column."""
         name = node["metadata"]["name"]
         column = self._column_of.get(name)
         if column is None:
             column = self._column_of[name] = self._new_column()
-        before = self.nodes[column]
+        previous = self.nodes[column]
         self.nodes[column], self.names[column] = node, name
-        if before is None or _scheduling_part(before) != _scheduling_part(node):
+        if previous is None or _scheduling_part(previous) != _scheduling_part(node):
             self.generation += 1
         return column
 
     def _remove_node(self, name: str) -> int:
-        """Forget a node; return the column that it leaves."""
+        """Remove a node; return its former column."""
         column = self._column_of.pop(name)
         self.nodes[column] = self.names[column] = None
         self._free_columns.append(column)
@@ -73,13 +74,13 @@ class NodeColumns:
 
 
 def is_schedulable(node: KubeObject) -> bool:
-    """Return whether `node` is ready and takes pods that tolerate nothing."""
+    """Return whether `node` is ready and accepts pods without tolerations."""
     ready = condition_of(node, "Ready")
     return _NO_RULES.rejection_reason(node) is None and (ready is None or ready["status"] == "True")
 
 
 def _scheduling_part(node: KubeObject) -> tuple[object, ...]:
-    """Return what schedulers look at; heartbeats change none of it."""
+    """Return the parts of a node that schedulers read; heartbeats change none of them."""
     spec, metadata, status = node["spec"], node["metadata"], node.get("status", {})
     ready = condition_of(node, "Ready")
     return (

@@ -1,4 +1,4 @@
-"""Pods that anybody makes, as a policy sees them: a job of one pod each."""
+"""Pods without an execution as jobs of one pod, for policies."""
 
 from __future__ import annotations
 
@@ -17,74 +17,74 @@ from batkube.workloads.formats.kubernetes.annotations import DURATION, WALLTIME
 from batkube.workloads.model import Delay, Job
 
 _WORKLOAD = "pods"
-#: What a pod that says nothing of its length is planned with.
-_DEFAULT_LENGTH: Duration = seconds(365 * 86400)
-#: More than any node has; the API takes requests beyond what an int64 counts.
+#: The planned run time of a pod without annotation.
+_DEFAULT_RUN_TIME: Duration = seconds(365 * 86400)
+#: More than any node has. The API accepts requests beyond int64.
 _AMOUNT_MAX = 2**62
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 class PodSchedulingStatus(enum.Enum):
-    """How a pod stands with a scheduler."""
+    """The status of a pod for a scheduler."""
 
-    PENDING = "for the scheduler to bind it"
-    IGNORED = "not its business now: another's, gated, or being deleted before it was bound"
+    PENDING = "to be bound by the scheduler"
+    IGNORED = "of another scheduler, gated, or deleted before it was bound"
     BOUND = "has a node"
-    FINISHED = "ended or gone"
+    FINISHED = "ended or deleted"
 
 
 def scheduling_status_of(
     pod: KubeObject, change: ChangeType, scheduler_name: str = DEFAULT_SCHEDULER
 ) -> PodSchedulingStatus:
-    """Return how a pod stands after a change with a scheduler: the default one, whose place policies take in a run."""
+    """Return the status of a pod after a change, for the default scheduler or the named one."""
     if change is DELETED or is_finished(pod):
         return PodSchedulingStatus.FINISHED
     if node_of_pod(pod):
         return PodSchedulingStatus.BOUND
     spec = pod["spec"]
-    is_aside = (
+    is_ignored = (
         spec.get("schedulerName", DEFAULT_SCHEDULER) != scheduler_name
         or spec.get("schedulingGates")
         or is_being_deleted(pod)
     )
-    return PodSchedulingStatus.IGNORED if is_aside else PodSchedulingStatus.PENDING
+    return PodSchedulingStatus.IGNORED if is_ignored else PodSchedulingStatus.PENDING
 
 
 class PodJob(Job, frozen=True, gc=False, kw_only=True):
-    """A pod as a job. Its requests tell the pod slot too, so they are never empty."""
+    """A pod as a job. Its requests include the pod slot, so they are never empty."""
 
     pod: Key
-    #: What decides where it may go besides its requests.
-    rules: bytes
-    #: How long it will take, as far as it says so itself.
-    length: Duration
+    #: The constraints on its node besides its requests, encoded.
+    constraints: bytes
+    #: The run time of its annotation.
+    run_time: Duration
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """Equal for pods that fit the same places."""
-        return self.requests, self.rules
+        """Equal for pods that fit the same nodes."""
+        return self.requests, self.constraints
 
 
 def key_of_pod_job(key: Key) -> str:
-    """Return the key of the job that a pod is."""
+    """Return the key of a pod's job."""
     return f"{_WORKLOAD}!{key}"
 
 
 def job_of_pod(key: Key, pod: KubeObject) -> PodJob:
-    """Return a pod as a job: its walltime by annotation or deadline, its length as its annotation tells it."""
+    """Return a pod as a job. Its walltime is its annotation or its deadline."""
     metadata, spec = pod["metadata"], pod["spec"]
-    deadline, length = spec.get("activeDeadlineSeconds"), duration_annotation(pod, DURATION) or _DEFAULT_LENGTH
-    company = (spec.get("affinity"), spec.get("topologySpreadConstraints"), metadata.get("labels"))
+    deadline, run_time = spec.get("activeDeadlineSeconds"), duration_annotation(pod, DURATION) or _DEFAULT_RUN_TIME
+    pod_constraints = (spec.get("affinity"), spec.get("topologySpreadConstraints"), metadata.get("labels"))
     return PodJob(
         workload=_WORKLOAD,
         name=str(key),
         submit=instant_of(metadata["creationTimestamp"]),
         size=1,
-        profile=Delay(name=str(key), duration=length),
+        profile=Delay(name=str(key), duration=run_time),
         walltime=duration_annotation(pod, WALLTIME) or (None if deadline is None else seconds(deadline)),
         requests=tuple(sorted((resource, min(count, _AMOUNT_MAX)) for resource, count in demand_of(pod).items())),
         priority=spec.get("priority", 0),
         pod=key,
-        length=length,
-        rules=_encode((metadata.get("namespace"), company)) + constraints_key(spec),
+        run_time=run_time,
+        constraints=_encode((metadata.get("namespace"), pod_constraints)) + constraints_key(spec),
     )

@@ -1,9 +1,12 @@
-"""Making room for a pod by deleting less important ones.
+"""Preemption: deletes pods of lower priority to make room for a pod.
 
-Kubernetes: pkg/scheduler/framework/preemption and the plugin DefaultPreemption. On each node that could hold the pod,
-the pods of lower priority are taken away in thought and as many as possible put back, the most important first; the
-node whose victims are the least important is chosen. The pod is nominated to it, and others of no higher priority keep
-off.
+On each node that could hold the pod, all pods of lower priority are removed hypothetically, and as
+many as possible are reprieved, the most important first. The node with the least important victims
+is chosen. The pod is nominated to it, and its resources are reserved against pods of lower or equal
+priority.
+
+Imitates kube-scheduler's pkg/scheduler/framework/preemption/preemption.go and
+pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from batkube.policies.pod_scheduling.framework import SchedulingFramework
 
 
 class _Nomination(NamedTuple):
-    """Room on a node that is kept for a pod."""
+    """Resources of a node that are reserved for a pod."""
 
     column: int
     demand: Amounts
@@ -31,56 +34,60 @@ class _Nomination(NamedTuple):
 
 
 class _Victims(NamedTuple):
-    """What it would take to make room on one node."""
+    """The pods to delete on one node."""
 
     column: int
     pods: list[tuple[Key, KubeObject]]
 
     def cost(self) -> tuple[int, int, int, str]:
-        """Return how bad it would be: the most important victim, all of them, how many, and who began last."""
+        """Return the sort key of nodes: highest priority, sum of priorities, number, and latest start.
+
+        Imitates pickOneNodeForPreemption (kube-scheduler:
+        pkg/scheduler/framework/preemption/preemption.go).
+        """
         priorities = [priority_of(pod) for _, pod in self.pods]
         highest = max(priorities)
-        begun = [pod["status"].get("startTime", "") for _, pod in self.pods if priority_of(pod) == highest]
-        return highest, sum(priority + 2**31 for priority in priorities), len(priorities), _inverted(min(begun))
+        starts = [pod["status"].get("startTime", "") for _, pod in self.pods if priority_of(pod) == highest]
+        return highest, sum(priority + 2**31 for priority in priorities), len(priorities), _inverted(min(starts))
 
 
 def _inverted(timestamp: str) -> str:
-    """Return a text that sorts in the opposite order."""
-    return "".join(chr(255 - ord(letter)) for letter in timestamp)
+    """Return a text that sorts in reverse order."""
+    return "".join(chr(255 - ord(character)) for character in timestamp)
 
 
 class Preemption:
-    """Chooses victims and keeps promises."""
+    """Chooses victims, and keeps the nominations of pods."""
 
     def __init__(self, framework: SchedulingFramework) -> None:
         self._framework = framework
         self._store = framework.store
         self._table = framework.table
-        #: By the pod that room was made for and that is not bound yet.
+        #: By nominated pod that is not bound yet.
         self._nominations: dict[Key, _Nomination] = {}
 
     def forget(self, key: Key) -> None:
-        """Drop the promise to a pod that is bound or gone."""
+        """Remove the nomination of a pod that is bound or deleted."""
         self._nominations.pop(key, None)
 
     def is_nominated(self, key: Key) -> bool:
-        """Return whether room was made for this pod."""
+        """Return whether a pod is nominated to a node."""
         return key in self._nominations
 
-    def reserved_for_nominated(self, key: Key | None, priority: int) -> dict[int, Amounts]:
-        """Return what a pod of this priority must leave free, by column: for others at least as important."""
-        kept: dict[int, Amounts] = {}
-        for other, promise in self._nominations.items():
-            if other != key and promise.priority >= priority:
-                add_amounts(kept.setdefault(promise.column, {}), promise.demand)
-        return kept
+    def reserved_for_nominated(self, key: Key, priority: int) -> dict[int, Amounts]:
+        """Return the resources, by column, that a pod must leave to nominated pods of at least its priority."""
+        reserved: dict[int, Amounts] = {}
+        for other, nomination in self._nominations.items():
+            if other != key and nomination.priority >= priority:
+                add_amounts(reserved.setdefault(nomination.column, {}), nomination.demand)
+        return reserved
 
     def preempt(self, key: Key, pod: KubeObject, demand: Amounts, now: Instant) -> tuple[int | None, str]:
-        """Delete what is in the way of `pod` on some node; return that column, or None and why there is none."""
+        """Delete victims on a node for `pod`; return its column, or None and the reason."""
         if pod["spec"].get("preemptionPolicy") == "Never":
             return None, "not eligible due to preemptionPolicy=Never."
-        promise = self._nominations.get(key)
-        if promise is not None and self._has_terminating_victims(promise.column, promise.priority):
+        nomination = self._nominations.get(key)
+        if nomination is not None and self._has_terminating_victims(nomination.column, nomination.priority):
             return None, "not eligible due to a terminating pod on the nominated node."
         candidates, reasons = self._candidates(pod, demand, self.reserved_for_nominated(key, priority_of(pod)))
         if not candidates:
@@ -99,19 +106,22 @@ class Preemption:
         return any(is_being_deleted(pod) and priority_of(pod) < priority for pod in pods)
 
     def _candidates(
-        self, pod: KubeObject, demand: Amounts, kept: dict[int, Amounts]
+        self, pod: KubeObject, demand: Amounts, reserved: dict[int, Amounts]
     ) -> tuple[list[_Victims], dict[str, int]]:
-        """Return the nodes on which room can be made beside what is `kept`; otherwise why not, by how many nodes."""
+        """Return the victims per node where preemption helps, and the number of other nodes by reason.
+
+        Resources in `reserved` are not available.
+        """
         accepted = self._table.acceptance(pod)
         possible = accepted.mask & ~self._table.too_small(demand)
         candidates: list[_Victims] = []
         reasons: dict[str, int] = {}
-        hopeless = self._table.count - int(possible.sum())
-        if hopeless:
-            reasons["Preemption is not helpful for scheduling"] = hopeless
+        unhelpful = self._table.count - int(possible.sum())
+        if unhelpful:
+            reasons["Preemption is not helpful for scheduling"] = unhelpful
         pods_by_column = self._lower_priority_pods(priority_of(pod))
         for column in np.flatnonzero(possible).tolist():
-            victims = self._victims(column, pods_by_column.get(column, []), demand, kept.get(column, {}))
+            victims = self._victims(column, pods_by_column.get(column, []), demand, reserved.get(column, {}))
             if isinstance(victims, _Victims):
                 candidates.append(victims)
             else:
@@ -120,31 +130,34 @@ class Preemption:
 
     def _lower_priority_pods(self, priority: int) -> dict[int, list[tuple[Key, KubeObject]]]:
         """Return the bound pods of lower priority by column."""
-        by_node: dict[int, list[tuple[Key, KubeObject]]] = {}
-        for key, held in self._table.allocations.items():
+        pods_by_column: dict[int, list[tuple[Key, KubeObject]]] = {}
+        for key, allocation in self._table.allocations.items():
             pod = self._store.get(POD, key)
             if pod is not None and priority_of(pod) < priority:
-                by_node.setdefault(held.column, []).append((key, pod))
-        return by_node
+                pods_by_column.setdefault(allocation.column, []).append((key, pod))
+        return pods_by_column
 
     def _victims(
-        self, column: int, lesser: list[tuple[Key, KubeObject]], demand: Amounts, kept: Amounts
+        self, column: int, candidates: list[tuple[Key, KubeObject]], demand: Amounts, reserved: Amounts
     ) -> _Victims | str:
-        """Return which of the `lesser` pods must go, or why that would not help."""
-        if not lesser:
+        """Return which of the candidates must be deleted, or why deleting them does not help.
+
+        Imitates SelectVictimsOnNode (default_preemption.go).
+        """
+        if not candidates:
             return "No preemption victims found for incoming pod"
         free = self._table.free(column)
-        add_amounts(free, kept, -1)
-        for _, pod in lesser:
+        add_amounts(free, reserved, -1)
+        for _, pod in candidates:
             add_amounts(free, demand_of(pod))
         add_amounts(free, demand, -1)
-        short = sorted(resource for resource in demand if free[resource] < 0)
-        if short:
-            return f"Insufficient {short[0]}"
+        insufficient = sorted(resource for resource in demand if free[resource] < 0)
+        if insufficient:
+            return f"Insufficient {insufficient[0]}"
         victims = []
-        # Those to put back first: the most important, and of these the ones that began earliest.
+        # Reprieve the most important first, and of these the one that started earliest.
         for key, pod in sorted(
-            lesser, key=lambda pair: (-priority_of(pair[1]), pair[1]["status"].get("startTime", ""))
+            candidates, key=lambda pair: (-priority_of(pair[1]), pair[1]["status"].get("startTime", ""))
         ):
             amounts = demand_of(pod)
             if all(free.get(resource, 0) >= count for resource, count in amounts.items()):
@@ -154,15 +167,15 @@ class Preemption:
         return _Victims(column, victims) if victims else "No preemption victims found for incoming pod"
 
     def _evict_victim(self, key: Key, victim: KubeObject, pod: KubeObject, column: int, now: Instant) -> None:
-        why = "default-scheduler: preempting to accommodate a higher priority pod"
-        status = disruption_status(victim, "PreemptionByScheduler", why, now)
+        reason = "default-scheduler: preempting to accommodate a higher priority pod"
+        status = disruption_status(victim, "PreemptionByScheduler", reason, now)
         if self._framework.write_status(victim, status, now) and self._framework.evict(key, now):
             message = f"Preempted by pod {pod['metadata']['uid']} on node {self._table.name_of(column)}"
             note = EventNote("Normal", "Preempted", message, action="Preempting")
             self._framework.events.record(victim, POD, note, now)
 
     def _nominate(self, key: Key, column: int | None, now: Instant) -> None:
-        """Write into the pod's status for which node it waits; None when there is no longer any hope for one."""
+        """Write the nominated node to the pod's status, or remove it if `column` is None."""
         pod = self._store.get(POD, key)
         if pod is None:
             return

@@ -1,4 +1,4 @@
-"""Policies by name: `fcfs`, or `./mine.py:MyPolicy` for one in a file of the user's own."""
+"""Policies by name: `fcfs`, or `./mine.py:MyPolicy` for a class in a file of the user."""
 
 from __future__ import annotations
 
@@ -34,46 +34,46 @@ _POLICIES: dict[str, type[Policy]] = {
     "fluxion": Fluxion,
     "sleep": SleepingFcfs,
 }
-#: Other names under which people know them.
+#: Other common names of policies.
 _ALIASES = {"pack": "best-fit", "spread": "worst-fit", "fifo": "fcfs"}
 
 
 def policy_names() -> list[tuple[str, str]]:
-    """Return the name of each built-in policy and a line that says what it does, aliases last."""
+    """Return the name of each built-in policy with a one-line description, aliases last."""
     described = [(name, _first_sentence(policy)) for name, policy in _POLICIES.items()]
     return described + [(alias, f"another name for {name}") for alias, name in _ALIASES.items()]
 
 
 def load_policy(spec: str, arguments: Mapping[str, str]) -> Policy:
-    """Return the policy that `spec` names, constructed with `arguments` (the text of `--scheduler-arg name=value`).
+    """Return the policy that `spec` names, constructed with `arguments` (`--scheduler-arg NAME=TEXT`).
 
-    `spec` is a built-in name, or a path and a class, `./mine.py:MyPolicy`, relative to the current folder.
-    Raises InputError when there is no such policy or it does not take these arguments.
+    `spec` is a built-in name, or a path and a class, `./mine.py:MyPolicy`, relative to the current
+    folder. Raises InputError if the policy does not exist or does not accept the arguments.
     """
     path, class_name = _file_and_class(spec)
     return make_policy(policy_from_file(Path(path), class_name) if path else _built_in(spec), spec, arguments)
 
 
 def make_policy(policy: Policy | type[Policy], spec: str, arguments: Mapping[str, str]) -> Policy:
-    """Return a policy for one run: of a class, constructed with `arguments`, or a copy of one that is made already.
+    """Return a policy for one run: an instance of a class, or a copy of an instance.
 
-    A copy, so that what one run leaves in it is not there in the next. Raises InputError.
+    A copy, because a run may change its state. Raises InputError.
     """
     source = f"policy {spec!r}"
     if isinstance(policy, type):
-        made = construct_policy(policy, spec, arguments)
+        instance = construct_policy(policy, spec, arguments)
     elif arguments:
-        problem = "is made already, and takes no arguments any more"
-        raise InputError(source, at="scheduler_args", problem=problem, remedy="give its class, or leave them out")
+        problem = "the policy is an instance, which takes no arguments"
+        raise InputError(source, at="scheduler_args", problem=problem, remedy="pass its class, or no arguments")
     else:
-        made = copy.deepcopy(policy)
-    if type(made).decide is Policy.decide:
+        instance = copy.deepcopy(policy)
+    if type(instance).decide is Policy.decide:
         raise InputError(source, problem="has no method decide", remedy="write `def decide(self, view): yield …`")
-    return made
+    return instance
 
 
 def check_policy(spec: str, arguments: Mapping[str, str]) -> None:
-    """Raise InputError if `load_policy` would, as far as that can be known without running a file of the user's."""
+    """Raise InputError if `load_policy` would, as far as that is known without executing a user's file."""
     path, _ = _file_and_class(spec)
     if path:
         check_file(Path(path))
@@ -82,7 +82,7 @@ def check_policy(spec: str, arguments: Mapping[str, str]) -> None:
 
 
 def _file_and_class(spec: str) -> tuple[str, str]:
-    """Return the file that `spec` names and the class in it; no file for a built-in policy."""
+    """Return the file and the class that `spec` names; the file is empty for a built-in policy."""
     path, _, class_name = spec.rpartition(":")
     return (spec, "") if not path and spec.endswith(".py") else (path, class_name)
 
@@ -91,13 +91,13 @@ def _built_in(name: str) -> type[Policy]:
     policy = _POLICIES.get(_ALIASES.get(name, name))
     if policy is not None:
         return policy
-    known = [*_POLICIES, *_ALIASES]
-    near = difflib.get_close_matches(name.lower(), known, n=1)
-    hint = f"did you mean {near[0]}? " if near else ""
+    names = [*_POLICIES, *_ALIASES]
+    closest = difflib.get_close_matches(name.lower(), names, n=1)
+    hint = f"did you mean {closest[0]}? " if closest else ""
     raise InputError(
         f"policy {name!r}",
-        problem="there is no policy of this name",
-        remedy=f"{hint}The built-in ones are {', '.join(known)}; one of your own is ./your_file.py:YourPolicy",
+        problem="is not a built-in policy",
+        remedy=f"{hint}use one of {', '.join(names)}, or a class in a file: ./your_file.py:YourPolicy",
     )
 
 

@@ -1,7 +1,8 @@
-"""Policies from a file of the user's own.
+"""Policies from files of the user.
 
-The file is run as a module by itself: its folder does not join `sys.path`, so that nothing in it can hide a library,
-and no compiled copy is left beside it. What is wrong with it is told as any other bad input: file, line, problem.
+The file is executed as a module of its own: its folder is not added to `sys.path`, so that nothing
+in it can shadow a library, and no compiled copy is written beside it. Errors in the file become
+InputErrors with the line.
 """
 
 from __future__ import annotations
@@ -17,24 +18,24 @@ from batkube.policies.interface import Policy
 
 
 def policy_from_file(path: Path, class_name: str) -> type[Policy]:
-    """Return the class `class_name` of the Python file `path`; InputError if there is none that is a Policy."""
+    """Return the class `class_name` in the file `path`. Raises InputError if it is not a Policy."""
     module = _run(path)
     policies = _policies_of(module)
-    offered = f"policies in this file: {', '.join(policies)}" if policies else _SUBCLASS_HINT
+    remedy = f"policies in this file: {', '.join(policies)}" if policies else _SUBCLASS_HINT
     if not class_name:
-        raise InputError(path, problem="no class is named", remedy=f"write {path}:CLASS; {offered}")
+        raise InputError(path, problem="no class is named", remedy=f"write {path}:CLASS; {remedy}")
     if class_name in policies:
         return policies[class_name]
     if hasattr(module, class_name):
-        raise InputError(path, at=class_name, problem="is not a subclass of batkube's Policy", remedy=offered)
-    raise InputError(path, at=class_name, problem="the file defines no such class", remedy=offered)
+        raise InputError(path, at=class_name, problem="is not a subclass of batkube.policies.Policy", remedy=remedy)
+    raise InputError(path, at=class_name, problem="the file does not define this class", remedy=remedy)
 
 
 _SUBCLASS_HINT = "derive a class from batkube.policies.Policy"
 
 
 def _policies_of(module: types.ModuleType) -> dict[str, type[Policy]]:
-    """Return the policies that the module defines itself, and by name those that it merely imported."""
+    """Return the policies that a module defines, by name; if there are none, those that it imports."""
     policies = {
         name: value
         for name, value in vars(module).items()
@@ -45,7 +46,7 @@ def _policies_of(module: types.ModuleType) -> dict[str, type[Policy]]:
 
 
 def check_file(path: Path) -> None:
-    """Raise InputError unless `path` is a file of Python, without running anything of it."""
+    """Raise InputError unless `path` is a Python file, without executing it."""
     _compiled(path)
 
 
@@ -56,13 +57,13 @@ def _compiled(path: Path) -> types.CodeType:
     except SyntaxError as error:
         raise InputError(path, at=f"line {error.lineno}", problem=f"is not valid Python: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError) as error:
-        # Null bytes, or brackets nested too deeply for Python's own parser.
+        # Null bytes, or brackets nested too deeply for Python's parser.
         raise InputError(path, problem=f"is not valid Python: {error}") from error
 
 
 def _run(path: Path) -> types.ModuleType:
     code = _compiled(path)
-    # Dataclasses and type hints look their module up, so it must be known; its name cannot be that of another.
+    # Dataclasses and type hints look up their module, so it is registered, under a unique name.
     name = f"batkube_policy_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
     module = sys.modules[name] = types.ModuleType(name)
     module.__file__ = str(path)
@@ -73,7 +74,7 @@ def _run(path: Path) -> types.ModuleType:
         raise InputError(
             path,
             at=_line_of(error, path),
-            problem=f"failed while it was imported: {type(error).__name__}: {error}",
+            problem=f"failed during import: {type(error).__name__}: {error}",
             remedy=_remedy_for(error),
         ) from error
     return module
@@ -84,19 +85,19 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError as error:
         raise InputError(
-            path, problem="there is no such file", remedy="the path is relative to the current folder"
+            path, problem="the file does not exist", remedy="check the path; it is relative to the current folder"
         ) from error
     except OSError as error:
         raise InputError(path, problem=f"cannot be read: {error.strerror}") from error
 
 
 def _line_of(error: BaseException, path: Path) -> str | None:
-    """Return the last line of the file itself that was being run."""
+    """Return the last line of the file itself in the traceback of an error."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     return f"line {lines[-1]}" if lines else None
 
 
 def _remedy_for(error: BaseException) -> str | None:
     if isinstance(error, ModuleNotFoundError):
-        return "files beside it cannot be imported; keep the policy in one file, or install what it needs as a package"
+        return "files beside it cannot be imported: keep the policy in one file, or install the module as a package"
     return None

@@ -1,8 +1,8 @@
-"""Whether a policy looks at what no scheduler knows: `job.profile`, which tells how long a job will really take.
+"""Finds code of a policy that reads `job.profile`, a job's true future, which no scheduler knows.
 
-Its code is read and not watched: jobs are asked for their fields millions of times in a run, and a question that is
-not put today may be put tomorrow. What is read is the policy's own methods, and the functions and classes of the same
-module that these name.
+The code is analysed instead of observed: fields of jobs are read millions of times in a run, and a
+run need not execute every line. Analysed are the policy's methods, and the functions and classes of
+the same module that these name.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _ATTRIBUTE = "profile"
 
 
 def profile_reads(policy: type[Policy]) -> list[str]:
-    """Return the places, `file:line`, where the code of a policy reads an attribute called `profile`."""
+    """Return the places (`file:line`) where the code of a policy reads an attribute named `profile`."""
     codes: dict[CodeType, None] = {}
-    for kind in policy.__mro__:
-        if kind is not object and kind is not Policy:
-            _collect(kind, kind.__module__, codes)
+    for base in policy.__mro__:
+        if base is not object and base is not Policy:
+            _collect(base, base.__module__, codes)
     places = {(code.co_filename, line) for code in codes for line in _lines(code)}
-    # The name alone: a run that is repeated elsewhere tells the same.
+    # Without the folder, so that a rerun elsewhere has the same output.
     return [f"{Path(file).name}:{line}" for file, line in sorted(places)]
 
 
-def _collect(thing: object, module: str, codes: dict[CodeType, None]) -> None:
-    """Add the code of a function or of a class, and of what of the same module it names."""
-    for function in _functions(thing):
+def _collect(definition: object, module: str, codes: dict[CodeType, None]) -> None:
+    """Add the code of a function or class, and of the definitions of the same module that it names."""
+    for function in _functions(definition):
         if function.__module__ != module or function.__code__ in codes:
             continue
         for code in _nested(function.__code__):
@@ -39,21 +39,21 @@ def _collect(thing: object, module: str, codes: dict[CodeType, None]) -> None:
                 _collect(function.__globals__.get(name), module, codes)
 
 
-def _functions(thing: object) -> Iterator[FunctionType]:
-    if isinstance(thing, FunctionType):
-        yield thing
-    elif isinstance(thing, property):
-        yield from _functions(thing.fget)
-    elif isinstance(thing, staticmethod | classmethod):
-        yield from _functions(thing.__func__)
-    elif isinstance(thing, type):
-        for value in vars(thing).values():
+def _functions(definition: object) -> Iterator[FunctionType]:
+    if isinstance(definition, FunctionType):
+        yield definition
+    elif isinstance(definition, property):
+        yield from _functions(definition.fget)
+    elif isinstance(definition, staticmethod | classmethod):
+        yield from _functions(definition.__func__)
+    elif isinstance(definition, type):
+        for value in vars(definition).values():
             if not isinstance(value, type):
                 yield from _functions(value)
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:
-    """Yield a function's code and that of what is defined inside it: lambdas, comprehensions."""
+    """Yield the code of a function and of everything defined inside it, such as lambdas."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

@@ -1,4 +1,4 @@
-"""The jobs that wait, as a policy sees them."""
+"""The queue of waiting jobs in a policy's view."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from batkube.workloads.model import Job
 
 
 class JobQueue(Sequence[Job]):
-    """Waiting jobs in order of submission. Iterating sees the queue as it was when the iteration began."""
+    """Waiting jobs in order of submission. An iteration sees the queue as of its start."""
 
     def __init__(self) -> None:
-        #: An OrderedDict, because finding its first entry stays cheap when many before it are gone.
+        #: An OrderedDict, because a dict takes longer to find its first entry after many deletions.
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         #: The first job, or None.
         self.head: Job | None = None
@@ -35,13 +35,13 @@ class JobQueue(Sequence[Job]):
         return isinstance(job, Job) and job.key in self._jobs
 
     def push(self, job: Job) -> None:
-        """Add `job` at the end."""
+        """Append `job`."""
         self._jobs[job.key] = job
         if self.head is None:
             self.head = job
 
     def remove(self, job: Job) -> bool:
-        """Take `job` out; return whether it was there."""
+        """Remove `job`; return whether it was in the queue."""
         if self._jobs.pop(job.key, None) is None:
             return False
         self.head = next(iter(self._jobs.values()), None)

@@ -1,12 +1,13 @@
-"""Lets a policy schedule: it hears of pods and nodes through the store, and what it decides is done to the pods.
+"""Connects a policy to the store: it is notified of pods and nodes, and its decisions are applied.
 
-A job in the queue is one of two things. The pods of a workload's job share a course; they are gathered until the gang
-is complete, and bound together in the store. Any other pod, made by a controller or by kubectl, is a job of one pod; it
-is bound through the API, as by a scheduler outside. Both wait in the same queue.
+The queue has two kinds of jobs. The pods of a workload job share an execution; they are gathered
+until the gang is complete, and bound together in the store. Any other pod, created by a controller
+or by kubectl, is a job of one pod; it is bound through the API, as by an external scheduler.
 
-Once per instant, after everything else that happens at it, the policy is asked to decide, and again only when its own
-decisions made something end or arrive. Each decision is carried out, in the store and in the view, before the policy
-goes on. Where nodes come, go, or change whom they take, what is free is worked out anew before the policy is asked.
+The policy decides once per instant, after all other events of that instant, and again only if its
+own decisions ended or created jobs. Each decision is applied, in the store and in the view, before
+the policy resumes. If nodes are added, removed, or change which pods they accept, free capacity is
+recomputed before the policy is called.
 """
 
 from __future__ import annotations
@@ -16,12 +17,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from batkube.cluster import decisions
-from batkube.cluster.client import Client
-from batkube.cluster.decisions import Binding, Decision, Eviction, Rejection
-from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.client import BulkClient
+from batkube.cluster.decisions import Binding, Decision, Eviction, Rejection, scheduler_rejection_status
 from batkube.cluster.mapping import DEFAULT_SCHEDULER, NODE, POD, ResourceModel
-from batkube.cluster.pods.accessors import finished_pods, is_finished
+from batkube.cluster.pods.accessors import TERMINAL_PHASES, finished_pods, is_finished
+from batkube.cluster.pods.pod_groups import without_none
 from batkube.cluster.pods.resources import demand_of, has_changed_spec
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
@@ -47,22 +47,22 @@ if TYPE_CHECKING:
     from batkube.policies.pod_scheduling.framework import SchedulingFramework
     from batkube.policies.pod_scheduling.node_table import Mask
 
-#: A policy that polls may wait long for its hour; one that polls this often for nothing waits for ever.
+#: The number of consecutive wake-ups without effect after which a polling policy counts as stuck.
 _IDLE_WAKES_MAX = 1_000_000
-#: Far more than any queue is long; a policy that makes so many at one instant goes round in circles.
+#: Far more than the length of any queue. A policy with more decisions at one instant is in a loop.
 _DECISIONS_PER_INSTANT_MAX = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyChoice:
-    """A policy that is to schedule, its randomness, and what it may know besides what the store shows."""
+    """A policy, its random stream, and what it may know besides the content of the store."""
 
     policy: Policy
     rng: random.Random
     model: ResourceModel = ResourceModel.REQUESTS
-    #: How long the jobs of courses take, for policies that plan and jobs without walltime.
-    true_length: Callable[[Job], Duration] | None = None
-    #: Those of the platform, for what their nodes do not tell.
+    #: Returns the true run time of a workload job, for estimates of jobs without walltime.
+    true_run_time: Callable[[Job], Duration] | None = None
+    #: The machines of the platform, for attributes that nodes do not have.
     machines: Sequence[Machine] = ()
     #: Whether machines can be switched off.
     has_switches: bool = False
@@ -75,62 +75,54 @@ class PolicyScheduler:
         self,
         world: World,
         choice: PolicyChoice,
-        client: Client | None = None,
-        events: EventRecorder | None = None,
+        client: BulkClient,
+        framework: SchedulingFramework | None = None,
         scheduler_name: str = DEFAULT_SCHEDULER,
     ) -> None:
-        """Pods of no course are scheduled if they ask for `scheduler_name`.
+        """Write decisions about workload jobs through `client`, and those about other pods through `framework`.
 
-        That needs a `client` to bind them with, and `events` to tell of it.
+        Other pods are scheduled if they request `scheduler_name`, and not at all without a framework.
         """
         self._policy = GuardedPolicy(choice.policy)
         self._rng = choice.rng
         self._name = scheduler_name
         self._store = world.store
+        self._client = client
         self._agenda = world.agenda
         self._executions = world.executions
-        #: Jobs evicted during a call of the policy; it sees them as ended in the next.
+        #: Jobs evicted during a call of the policy; `view.ended` of the next call has them.
         self._evicted: list[Job] = []
-        #: The instants at which the policy will be asked; once each, however many ask for it.
+        #: The instants at which a call of the policy is booked.
         self._wake_ups: set[Instant] = set()
-        #: How often in a row the policy was asked, with nothing running, and did nothing but ask to be woken.
+        #: The number of consecutive calls with nothing running in which the policy only booked wake-ups.
         self._idle_wakes = 0
         self._decided_at = START
         self._decisions_now = 0
-        #: None where machines cannot be switched off.
+        #: None if machines cannot be switched off.
         self._power_requests = PowerRequests(world.store, world.agenda) if choice.has_switches else None
-        #: None where pods of no course are nobody's business.
-        self._framework: SchedulingFramework | None = None
-        if client is None or events is None:
-            self._columns = NodeColumns(world.store)
-        else:
-            # Imported only where it is needed: it brings numpy, which takes longer to load than a small run takes.
-            from batkube.policies.pod_scheduling.framework import SchedulingFramework
-
-            self._framework = SchedulingFramework(world, client, events)
-            self._columns = self._framework.table
+        self._framework = framework
+        self._columns = NodeColumns(world.store) if framework is None else framework.table
         self._cluster_capacity = ClusterCapacity(
-            self._columns, choice.model, choice.machines, None if self._framework is None else self._accepting_nodes
+            self._columns, choice.model, choice.machines, None if framework is None else self._accepting_nodes
         )
-        #: What the policy sees.
-        self.view = PolicyView(self._cluster_capacity, world.notes, choice.true_length)
-        world.store.subscribe(POD, self._on_pods_changed, author=self)
+        self.view = PolicyView(self._cluster_capacity, world.notes, choice.true_run_time)
+        world.store.subscribe(POD, self._on_pods_changed)
         world.store.subscribe(NODE, self._on_nodes_changed)
 
     def assumed_nodes(self) -> dict[Key, str]:
-        """Return which pods it takes to be on which nodes: those of the jobs that run, and those that others bound."""
-        places = self._cluster_capacity.foreign_pod_nodes()
-        for known in self.view.running:
-            pods = zip(known.keys, known.nodes, strict=True)
-            places |= {key: node for rank, (key, node) in enumerate(pods) if not known.lost_ranks >> rank & 1}
-        return places
-
-    # What it hears
+        """Return the node of each pod that runs according to the policy's view, its own and foreign ones."""
+        nodes = self._cluster_capacity.foreign_pod_nodes()
+        for policy_job in self.view.running:
+            pods = zip(policy_job.keys, policy_job.nodes, strict=True)
+            nodes |= {key: node for rank, (key, node) in enumerate(pods) if not policy_job.lost_ranks >> rank & 1}
+        return nodes
 
     def _on_pods_changed(self, batch: Batch, now: Instant) -> None:
-        """Take note of what became of pods. Those of jobs and others never change in one batch."""
-        is_of_course = self._executions.find(batch.keys[0]) is not None
-        if self._handle_execution_pods(batch) if is_of_course else self._handle_single_pods(batch):
+        """Handle changes of pods. One batch has either pods of executions or other pods."""
+        if batch.status is not None and batch.status["phase"] not in TERMINAL_PHASES:
+            return
+        has_execution = self._executions.find(batch.keys[0]) is not None
+        if self._handle_execution_pods(batch) if has_execution else self._handle_single_pods(batch):
             self.wake_at(now)
 
     def _on_nodes_changed(self, batch: Batch, now: Instant) -> None:
@@ -138,87 +130,87 @@ class PolicyScheduler:
             self.wake_at(now)
 
     def _handle_execution_pods(self, batch: Batch) -> bool:
-        """Gather new pods into jobs, and let go of those that ended or are gone; True when some job came or went."""
+        """Gather new pods into jobs and remove ended ones; return whether a job was completed or ended."""
         keys = batch.keys
         if batch.type is ADDED:
             return self._gather_pods(keys)
+        if isinstance(batch.decision, Binding):
+            return False
         if batch.type is not DELETED:
-            over = finished_pods(batch.objects, batch.status)
-            if not over:
+            finished = finished_pods(batch.objects, batch.status)
+            if not finished:
                 return False
-            if len(over) < len(keys):
+            if len(finished) < len(keys):
                 keys = [key for key, pod in zip(keys, batch.objects, strict=True) if is_finished(pod)]
         has_ended = False
-        for course, _, ranks in self._executions.group_by_execution(keys):
-            known = self.view.tracked.get(course.job.key)
-            if known is None or known.keys is not course.keys:
+        for execution, _, ranks in self._executions.group_by_execution(keys):
+            policy_job = self.view.tracked.get(execution.job.key)
+            if policy_job is None or policy_job.keys is not execution.keys:
                 continue
-            if known.mark_lost(ranks):
-                self.view.end(known)
+            if policy_job.mark_lost(ranks):
+                self.view.end(policy_job)
                 has_ended = True
             else:
-                self.view.queue.remove(known.job)
+                self.view.queue.remove(policy_job.job)
         return has_ended
 
     def _gather_pods(self, keys: Sequence[Key]) -> bool:
-        """Take up new pods; True when some job is complete."""
+        """Count new pods; return whether all pods of a job now exist."""
         is_complete = False
-        for course, _, ranks in self._executions.group_by_execution(keys):
-            known = self.view.track(course.job, course.keys)
-            known.seen_count += len(ranks)
-            if known.seen_count == len(course.keys):
-                self.view.enqueue(course.job)
+        for execution, _, ranks in self._executions.group_by_execution(keys):
+            policy_job = self.view.track(execution.job, execution.keys)
+            policy_job.pod_count += len(ranks)
+            if policy_job.pod_count == len(execution.keys):
+                self.view.enqueue(execution.job)
                 is_complete = True
         return is_complete
 
     def _handle_single_pods(self, batch: Batch) -> bool:
-        """Take note of pods that are jobs of their own, or that somebody else has bound; True if there is news."""
+        """Handle pods that are jobs of their own or were bound by others; return whether anything changed."""
         if self._framework is None and batch.type is DELETED and not self._cluster_capacity.has_foreign_pods:
             return False
-        is_news = False
+        has_changed = False
         for change in batch.changes():
-            standing = scheduling_status_of(change.object, batch.type, self._name)
-            is_news |= self._handle_pod(change.key, change.object, standing)
-        return is_news
+            status = scheduling_status_of(change.object, batch.type, self._name)
+            has_changed |= self._handle_pod(change.key, change.object, status)
+        return has_changed
 
-    def _handle_pod(self, key: Key, pod: KubeObject, standing: PodSchedulingStatus) -> bool:
-        known = self.view.tracked.get(key_of_pod_job(key))
-        if standing is PodSchedulingStatus.PENDING:
-            return self._framework is not None and self._handle_pending_pod(key, pod, known)
-        if standing is PodSchedulingStatus.FINISHED:
-            if known is not None:
-                self.view.end(known)
-            return self._cluster_capacity.remove_foreign_pod(key) or known is not None
-        if known is not None and known.nodes:
-            if not has_changed_spec(pod) or known.job.requests == job_of_pod(key, pod).requests:
+    def _handle_pod(self, key: Key, pod: KubeObject, status: PodSchedulingStatus) -> bool:
+        policy_job = self.view.tracked.get(key_of_pod_job(key))
+        if status is PodSchedulingStatus.PENDING:
+            return self._framework is not None and self._handle_pending_pod(key, pod, policy_job)
+        if status is PodSchedulingStatus.FINISHED:
+            if policy_job is not None:
+                self.view.end(policy_job)
+            return self._cluster_capacity.remove_foreign_pod(key) or policy_job is not None
+        if policy_job is not None and policy_job.nodes:
+            if not has_changed_spec(pod) or policy_job.job.requests == job_of_pod(key, pod).requests:
                 return False
-            self.view.end(known)  # What it holds now is not what the policy gave it: so it counts as a stranger.
-        elif known is not None:
-            self.view.forget(known)
-        is_stranger = standing is PodSchedulingStatus.BOUND and self._cluster_capacity.add_foreign_pod(key, pod)
-        return is_stranger or known is not None
+            self.view.end(policy_job)  # It holds other resources than the policy gave it: now it is foreign.
+        elif policy_job is not None:
+            self.view.forget(policy_job)
+        is_foreign = status is PodSchedulingStatus.BOUND and self._cluster_capacity.add_foreign_pod(key, pod)
+        return is_foreign or policy_job is not None
 
-    def _handle_pending_pod(self, key: Key, pod: KubeObject, known: PolicyJob | None) -> bool:
-        """Put a pod into the queue, unless it is known with the same wishes."""
+    def _handle_pending_pod(self, key: Key, pod: KubeObject, policy_job: PolicyJob | None) -> bool:
+        """Add a pod to the queue, unless it is there with the same requests and constraints."""
         job = job_of_pod(key, pod)
-        if known is not None:
-            if known.job == job:
+        if policy_job is not None:
+            if policy_job.job == job:
                 return False
-            self.view.forget(known)
+            self.view.forget(policy_job)
         self.view.track(job, [key])
         self.view.enqueue(job)
         return True
 
     def _accepting_nodes(self, job: Job) -> Mask | None:
-        """Return the nodes that take a job at all, None for all; the pods of a gang have the same rules."""
-        known = self.view.tracked.get(job.key)
-        pod = None if known is None else self._store.get(POD, known.keys[0])
+        """Return the nodes that accept a job, or None for all. The pods of a gang have equal constraints."""
+        policy_job = self.view.tracked.get(job.key)
+        pod = None if policy_job is None else self._store.get(POD, policy_job.keys[0])
         return None if pod is None or self._framework is None else self._framework.accepting_nodes(pod)
 
-    # What it does
-
     def wake_at(self, at: Instant) -> None:
-        """Ask the policy at this instant, whatever happens until then."""
+        """Book a call of the policy at an instant."""
         if at not in self._wake_ups:
             self._wake_ups.add(at)
             self._agenda.book(at, Rank.WAKE, self._wake)
@@ -235,7 +227,7 @@ class PolicyScheduler:
             self._record_pending_reasons(self._framework, now)
 
     def _run_policy(self, now: Instant) -> None:
-        """Ask the policy, and carry out what it says."""
+        """Call the policy and apply its decisions."""
         view = self.view
         is_idle = not (view.arrived or view.ended or view.running)
         for decision in self._policy.decisions(view):
@@ -246,7 +238,7 @@ class PolicyScheduler:
         if self._idle_wakes > _IDLE_WAKES_MAX:
             raise self._policy.error(
                 f"was woken {_IDLE_WAKES_MAX:,} times in a row with nothing running, and started nothing; "
-                "instants are nanoseconds: a minute is seconds(60)"
+                "note that instants are nanoseconds: a minute is seconds(60)"
             )
         view.arrived.clear()
         view.ended, self._evicted = self._evicted, []
@@ -254,7 +246,7 @@ class PolicyScheduler:
             self.wake_at(now)
 
     def _count_decision(self, now: Instant) -> None:
-        """Stop a policy that starts and evicts for ever without letting time pass."""
+        """Stop a policy that starts and evicts without end at one instant."""
         self._decisions_now = self._decisions_now + 1 if now == self._decided_at else 1
         self._decided_at = now
         if self._decisions_now > _DECISIONS_PER_INSTANT_MAX:
@@ -274,36 +266,35 @@ class PolicyScheduler:
                 self._switch(decision, now)
 
     def _start(self, start: Start, now: Instant) -> None:
-        known = self.view.tracked.get(start.job.key)
-        if known is None or not self.view.queue.remove(start.job):
+        policy_job = self.view.tracked.get(start.job.key)
+        if policy_job is None or not self.view.queue.remove(start.job):
             raise self._policy.error(f"started job {start.job.key}, which is not waiting")
         nodes = self._nodes_of(start)
         try:
-            self.view.start(known, start.placement, nodes)
+            self.view.start(policy_job, start.placement, nodes)
         except TypeError as error:
-            raise self._policy.error(f"gave a placement of another resource model: {error}") from error
-        if not isinstance(known.job, PodJob):
-            binding = Binding(known.keys, nodes)
-            decisions.bind(self._store, binding, now, author=self, in_full=self._framework is not None)
-        elif not self._bind_pod(known.job.pod, nodes[0], now):
-            # It stays out of the queue until somebody changes it: the server would refuse again.
-            self.view.stop(known)
+            raise self._policy.error(f"used a placement of another resource model: {error}") from error
+        if not isinstance(policy_job.job, PodJob):
+            self._client.bind(Binding(policy_job.keys, nodes), now)
+        elif not self._bind_pod(policy_job.job.pod, nodes[0], now):
+            # Not queued again until it changes: the server would reject the same binding again.
+            self.view.stop(policy_job)
 
     def _switch(self, decision: SwitchOff | SwitchOn, now: Instant) -> None:
         if self._power_requests is None:
-            raise self._policy.error("switches machines, and the run counts no energy: add --energy")
+            raise self._policy.error("switches machines, but the run has no energy accounting: add --energy")
         nodes = [name for number in decision.machine_ids if (name := self._columns.names[number]) is not None]
-        busy = {node for known in self.view.running for node in known.nodes}
-        if isinstance(decision, SwitchOff) and (held := [name for name in nodes if name in busy]):
-            raise self._policy.error(f"switched off {held[0]}, on which a job runs")
+        nodes_in_use = {node for policy_job in self.view.running for node in policy_job.nodes}
+        if isinstance(decision, SwitchOff) and (busy_nodes := [name for name in nodes if name in nodes_in_use]):
+            raise self._policy.error(f"switched off {busy_nodes[0]}, on which a job runs")
         self._power_requests.request(nodes, isinstance(decision, SwitchOn), now)
 
-    def _nodes_of(self, start: Start) -> list[str]:
-        """Return the node of each pod of a job that is to start."""
+    def _nodes_of(self, start: Start) -> Sequence[str]:
+        """Return the node of each pod of a job that is about to start."""
         names = self._columns.names
-        nodes = [name for machine_id in self._policy.machine_ids(start) if (name := names[machine_id]) is not None]
+        nodes = without_none(list(map(names.__getitem__, self._policy.machine_ids(start))))
         if len(nodes) < start.job.size:
-            raise self._policy.error(f"started job {start.job.key} on machines that are gone")
+            raise self._policy.error(f"started job {start.job.key} on machines that no longer exist")
         return nodes
 
     def _bind_pod(self, key: Key, node: str, now: Instant) -> bool:
@@ -311,29 +302,31 @@ class PolicyScheduler:
         return self._framework is not None and pod is not None and self._framework.bind(key, pod, node, now)
 
     def _evict(self, job: Job, now: Instant) -> None:
-        known = self.view.tracked.get(job.key)
-        if known is None or not known.nodes:
+        policy_job = self.view.tracked.get(job.key)
+        if policy_job is None or not policy_job.nodes:
             raise self._policy.error(f"evicted job {job.key}, which is not running")
-        if isinstance(known.job, PodJob) and self._framework is not None:
-            # It runs until its grace period is over; then its room is free.
-            self._framework.evict(known.job.pod, now)
+        if isinstance(policy_job.job, PodJob) and self._framework is not None:
+            # It runs until its grace period is over; then its resources are free.
+            self._framework.evict(policy_job.job.pod, now)
             return
-        self.view.forget(known)
-        self._evicted.append(known.job)
-        decisions.evict(self._store, Eviction(known.keys), now, author=self)
+        self.view.forget(policy_job)
+        self._evicted.append(policy_job.job)
+        # At once, as Batsim kills jobs. An eviction through the API has a grace period instead.
+        self._client.delete_all(POD, policy_job.keys, now, decision=Eviction(policy_job.keys))
 
     def _reject(self, reject: Reject, now: Instant) -> None:
-        known = self.view.tracked.get(reject.job.key)
-        if known is None or known.nodes:
+        policy_job = self.view.tracked.get(reject.job.key)
+        if policy_job is None or policy_job.nodes:
             raise self._policy.error(f"rejected job {reject.job.key}, which is not waiting")
-        self.view.forget(known)
-        if isinstance(known.job, PodJob) and self._framework is not None:
-            self._framework.reject(known.job.pod, reject.reason, now)
+        self.view.forget(policy_job)
+        if isinstance(policy_job.job, PodJob) and self._framework is not None:
+            self._framework.reject(policy_job.job.pod, reject.reason, now)
         else:
-            decisions.reject(self._store, Rejection(known.keys, reject.reason), now, author=self)
+            status = scheduler_rejection_status(reject.reason)
+            self._client.set_statuses(POD, policy_job.keys, status, now, Rejection(policy_job.keys, reject.reason))
 
     def _record_pending_reasons(self, framework: SchedulingFramework, now: Instant) -> None:
-        """Tell the pods that wait why they do, as far as one can know; those of one shape wait for one reason."""
+        """Record why each pending pod was not started. Pods of equal shape have the same reason."""
         reasons: dict[tuple[object, ...], str] = {}
         for job in self.view.queue:
             pod = self._store.get(POD, job.pod) if isinstance(job, PodJob) else None
@@ -341,6 +334,6 @@ class PolicyScheduler:
                 continue
             if job.shape not in reasons:
                 result = framework.filter(pod, demand_of(pod))
-                waits = f"the policy {self._policy.name} has not started it yet"
-                reasons[job.shape] = waits if result.fits.any() else framework.fit_error(result.counts)
+                reason = f"the policy {self._policy.name} has not started it yet"
+                reasons[job.shape] = reason if result.fits.any() else framework.fit_error(result.counts)
             framework.mark_unschedulable(job.pod, reasons[job.shape], now)

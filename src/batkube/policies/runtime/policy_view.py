@@ -1,4 +1,4 @@
-"""What a policy sees when it is asked: the jobs that wait, those that run, and what is free."""
+"""A policy's view: the waiting jobs, the running jobs, and the free capacity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRUE_RUN_TIME_USED = FidelityNote(
 
 
 class PolicyJob:
-    """A job some of whose pods are alive; it is `Running` to a policy once it has nodes."""
+    """A job with existing pods. It is `Running` to a policy once it has nodes."""
 
     __slots__ = (
         "_on_true_end_read",
@@ -33,31 +33,32 @@ class PolicyJob:
         "nodes",
         "number",
         "placement",
-        "seen_count",
+        "pod_count",
         "since",
     )
 
-    #: What it has taken out of the free room, since when, and until when at most, for our own use.
+    #: The placement taken out of the free room, the start, and the estimated end. `until` is the end
+    #: for policies.
     placement: Placement
     since: Instant
     end: Instant
-    #: Counts the starts of the run, so that jobs which end at one instant still have an order in `running`.
+    #: The number of the start within the run, which orders jobs in `running` with equal ends.
     number: int
 
-    def __init__(self, job: Job, keys: Sequence[Key], peek: Callable[[Job], None] | None) -> None:
+    def __init__(self, job: Job, keys: Sequence[Key], on_true_end_read: Callable[[Job], None] | None) -> None:
         self.job = job
         self.keys = keys
-        #: How many of its pods have come; it can be started when all have.
-        self.seen_count = 0
-        #: The ranks of pods that have ended or are gone, while others are left, as a set (kernel/intervals.py).
+        #: The number of existing pods. The job can start when all exist.
+        self.pod_count = 0
+        #: The ranks of pods that ended or were deleted, as an interval set (kernel/intervals.py).
         self.lost_ranks = 0
-        #: The node of each pod; empty while it waits.
+        #: The node of each pod; empty while the job waits.
         self.nodes: Sequence[str] = ()
-        #: Called when the policy looks at an end that no real scheduler could know.
-        self._on_true_end_read = peek
+        #: Called when the policy reads an end that no real scheduler could know.
+        self._on_true_end_read = on_true_end_read
 
     def mark_lost(self, ranks: Sequence[int]) -> bool:
-        """Take note of pods that have ended or are gone; return whether none is left."""
+        """Record pods that ended or were deleted; return whether none is left."""
         if len(ranks) == len(self.keys):
             return True
         self.lost_ranks |= mask_of(ranks)
@@ -65,39 +66,40 @@ class PolicyJob:
 
     @property
     def until(self) -> Instant:
-        """When it must have ended, as the policy sees it."""
+        """The end for policies, by its estimate."""
         if self._on_true_end_read is not None:
             self._on_true_end_read(self.job)
         return self.end
 
 
 class PolicyView:
-    """A policy's `View`, kept up to date by who hears of the changes."""
+    """A policy's `View`, updated by `PolicyScheduler`."""
 
-    #: What is free; as of the latest look at the nodes.
+    #: The free capacity, as of the last `refresh_nodes`.
     free: Room
 
     def __init__(
-        self, cluster_room: ClusterCapacity, notes: FidelityNotes, true_length: Callable[[Job], Duration] | None = None
+        self,
+        cluster_capacity: ClusterCapacity,
+        notes: FidelityNotes,
+        true_run_time: Callable[[Job], Duration] | None = None,
     ) -> None:
-        """`true_length` tells how long jobs take that have no walltime; pods tell it themselves."""
-        self._cluster_capacity = cluster_room
+        """`true_run_time` returns the run time of workload jobs without walltime."""
+        self._cluster_capacity = cluster_capacity
         self._notes = notes
-        self._true_length = true_length
+        self._true_run_time = true_run_time
         self.now = START
         self.queue = JobQueue()
         self.running: list[PolicyJob] = []
-        #: Of each running job, in the same order: its end and its number, which they are sorted by.
+        #: The sort keys of `running`, in the same order: end and number.
         self._ends: list[tuple[Instant, int]] = []
         self.arrived: list[Job] = []
         self.ended: list[Job] = []
-        #: Every job that has pods alive, by the job's key.
+        #: All jobs with existing pods by job key.
         self.tracked: dict[str, PolicyJob] = {}
-        #: Jobs whose true length the policy was told for want of a walltime.
+        #: Jobs without walltime whose true run time the policy has read.
         self._noted_jobs: set[str] = set()
         self._starts = 0
-
-    # What a policy asks
 
     @property
     def head(self) -> Job | None:
@@ -105,94 +107,94 @@ class PolicyView:
         return self.queue.head
 
     def estimate(self, job: Job) -> Duration:
-        """How long `job` will take at most, as far as a scheduler can know; noted where it cannot."""
-        # Asked a hundred million times in a long trace, so the usual answer comes first.
+        """Return the longest run time that a scheduler may assume; noted if it is the true one."""
+        # A long trace calls this a hundred million times, so the usual case comes first.
         if job.walltime is not None:
             return job.walltime
         if not isinstance(job, PodJob):
             self._note_true_run_time(job)
-        return self._length(job)
+        return self._estimate(job)
 
-    def _length(self, job: Job) -> Duration:
+    def _estimate(self, job: Job) -> Duration:
         if job.walltime is not None:
             return job.walltime
         if isinstance(job, PodJob):
-            return job.length
-        assert self._true_length is not None, "jobs come with somebody who knows their lengths"
-        return self._true_length(job)
+            return job.run_time
+        assert self._true_run_time is not None, "set in every run with workload jobs"
+        return self._true_run_time(job)
 
     def _note_true_run_time(self, job: Job) -> None:
         if job.key not in self._noted_jobs:
             self._noted_jobs.add(job.key)
             self._notes.add(TRUE_RUN_TIME_USED, example=f"job {job.key}")
 
-    # What changes
-
     def track(self, job: Job, keys: Sequence[Key]) -> PolicyJob:
-        """Return the job of the pods `keys`, known from now on."""
-        known = self.tracked.get(job.key)
-        if known is None:
-            known = self.tracked[job.key] = PolicyJob(
-                job, keys, None if _has_known_length(job) else self._note_true_run_time
+        """Return the job with the pods `keys`, added if it is new."""
+        policy_job = self.tracked.get(job.key)
+        if policy_job is None:
+            policy_job = self.tracked[job.key] = PolicyJob(
+                job, keys, None if _has_known_estimate(job) else self._note_true_run_time
             )
-        return known
+        return policy_job
 
     def enqueue(self, job: Job) -> None:
-        """Let a job wait."""
+        """Add a job to the queue."""
         self.queue.push(job)
         self.arrived.append(job)
 
-    def start(self, known: PolicyJob, placement: Placement, nodes: Sequence[str]) -> None:
-        """Let a job run, and take its placement out of the free room.
+    def start(self, policy_job: PolicyJob, placement: Placement, nodes: Sequence[str]) -> None:
+        """Add a job to `running`, and take its placement out of the free room.
 
-        A policy may over-allocate, as a real scheduler may: then nothing is taken here, the kubelet rejects the pods,
-        and the run says so. TypeError if the placement is of another resource model.
+        A policy may over-allocate, as a real scheduler may. Then nothing is taken here: the kubelet
+        rejects the pods, and the run reports it. Raises TypeError for a placement of the other
+        resource model.
         """
         try:
             self.free = self.free - placement
         except ValueError:
-            placement = self.free.taken_by(known.job, ())
-        known.placement, known.nodes = placement, nodes
-        known.since, known.end = self.now, Instant(self.now + self._length(known.job))
-        known.number = self._starts
+            placement = self.free.taken_by(policy_job.job, ())
+        policy_job.placement, policy_job.nodes = placement, nodes
+        policy_job.since, policy_job.end = self.now, Instant(self.now + self._estimate(policy_job.job))
+        policy_job.number = self._starts
         self._starts += 1
-        place = bisect.bisect(self._ends, (known.end, known.number))
-        self._ends.insert(place, (known.end, known.number))
-        self.running.insert(place, known)
+        index = bisect.bisect(self._ends, (policy_job.end, policy_job.number))
+        self._ends.insert(index, (policy_job.end, policy_job.number))
+        self.running.insert(index, policy_job)
 
-    def stop(self, known: PolicyJob) -> None:
-        """Let a job run no longer, and take its placement back."""
-        place = bisect.bisect_left(self._ends, (known.end, known.number))
-        del self._ends[place], self.running[place]
-        known.nodes = ()
+    def stop(self, policy_job: PolicyJob) -> None:
+        """Remove a job from `running`, and release its placement."""
+        index = bisect.bisect_left(self._ends, (policy_job.end, policy_job.number))
+        del self._ends[index], self.running[index]
+        policy_job.nodes = ()
         if not self._cluster_capacity.is_stale:
-            self.free = self.free + known.placement
+            self.free = self.free + policy_job.placement
 
-    def forget(self, known: PolicyJob) -> None:
-        """Take a job out of everything."""
-        del self.tracked[known.job.key]
-        if known.nodes:
-            self.stop(known)
+    def forget(self, policy_job: PolicyJob) -> None:
+        """Remove a job from the view."""
+        del self.tracked[policy_job.job.key]
+        if policy_job.nodes:
+            self.stop(policy_job)
         else:
-            self.queue.remove(known.job)
+            self.queue.remove(policy_job.job)
 
-    def end(self, known: PolicyJob) -> None:
-        """Take a job out of everything because it has ended."""
-        self.forget(known)
-        self.ended.append(known.job)
+    def end(self, policy_job: PolicyJob) -> None:
+        """Remove a job from the view and add it to `ended`."""
+        self.forget(policy_job)
+        self.ended.append(policy_job.job)
 
     def refresh_nodes(self) -> list[Machine] | None:
-        """Work out anew what is free if nodes have changed, and return the machines as they are now; None if not."""
+        """Recompute the free room if nodes have changed, and return the machines; None if not."""
         if not self._cluster_capacity.is_stale:
             return None
         machines, self.free = self._cluster_capacity.recompute()
-        for known in self.running:
-            known.placement = self.free.taken_by(known.job, self._cluster_capacity.machine_ids(known.nodes))
-            self.free = self.free - known.placement
-        # Whoever looks only at what is new must look at the whole queue again.
+        for policy_job in self.running:
+            machine_ids = self._cluster_capacity.machine_ids(policy_job.nodes)
+            policy_job.placement = self.free.taken_by(policy_job.job, machine_ids)
+            self.free = self.free - policy_job.placement
+        # Policies that try only arrived jobs must try the whole queue again.
         self.arrived = list(self.queue)
         return machines
 
 
-def _has_known_length(job: Job) -> bool:
+def _has_known_estimate(job: Job) -> bool:
     return job.walltime is not None or isinstance(job, PodJob)

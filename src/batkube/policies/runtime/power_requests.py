@@ -1,4 +1,4 @@
-"""Requests of policies to switch machines off and on: annotations on nodes, written through the store."""
+"""Requests of a policy to switch machines off and on, as annotations of nodes."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from batkube.kernel.instants import Instant
 
 
 class PowerRequests:
-    """Writes on nodes what their machines are asked to be."""
+    """Writes the requested power state to nodes."""
 
     def __init__(self, store: Store, agenda: Agenda) -> None:
         self._store = store
         self._agenda = agenda
 
     def request(self, names: Sequence[str], is_on: bool, now: Instant) -> None:
-        """Ask machines to wake up or to sleep; one that is to sleep takes no pods from now on.
+        """Request that machines are switched on or off; they take no pods from now on.
 
-        Done once the policy has said all it has to say, which it says of the machines that it knows.
+        Written after the policy's call is complete, because the policy decides for the machines
+        that it knows.
         """
         self._agenda.book(now, Rank.TIMELINE, functools.partial(self._write, names, is_on))
 
     def _write(self, names: Sequence[str], is_on: bool, now: Instant) -> None:
         keys = self._store.existing(NODE, [Key(name) for name in names])
         nodes = [_with_power_annotation(node, is_on) for node in self._store.objects(NODE, keys)]
-        self._store.replace(NODE, keys, nodes, now, author=self)
+        self._store.replace(NODE, keys, nodes, now)
 
 
 def _with_power_annotation(node: KubeObject, is_on: bool) -> KubeObject:
     annotations = {**annotations_of(node), POWER_ANNOTATION: POWER_ON if is_on else POWER_OFF}
-    # One that wakes up takes pods when it is awake, which is for whoever wakes it to say.
+    # After a request to switch on, the node becomes schedulable when it is on (execution/energy/power_switches.py).
     return {**with_metadata(node, annotations=annotations), "spec": {**node["spec"], "unschedulable": True}}
