@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests import opt_in, skipped
+from tests import opt_in, skip_summary
+from tests.simulated_cluster import Cluster
 
 import batkube
 from batkube.policies import Policy
@@ -21,7 +22,7 @@ from batkube.schedulers.installed import cache_folder
 from batkube.schedulers.named_programs import find_recipe
 from batkube.schedulers.recipes import local_recipe
 
-# A slow machine is no failure, and a failure must be one for everybody: the same examples every time.
+# No deadline, because machines may be slow; derandomized, so that everyone gets the same examples.
 settings.register_profile("batkube", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("batkube")
 
@@ -29,44 +30,56 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have what is skipped listed at the end, and signals heeded that a shell (`&`) or `nohup` has ignored."""
-    config.pluginmanager.register(skipped)
+    """List skipped tests at the end, and restore signals that a shell (`&`) or `nohup` ignores."""
+    config.pluginmanager.register(skip_summary)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of others' traces, runs and platforms, beside the repository or at $BATKUBE_SHARED_DATA."""
+    """The folder of published traces, runs and platforms, next to the repository or at $BATKUBE_SHARED_DATA."""
     folder = Path(os.environ.get("BATKUBE_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
     if not folder.is_dir():
-        pytest.skip("needs published files that are not ours to copy: set BATKUBE_SHARED_DATA to their folder")
+        pytest.skip("needs published files that the repository may not contain: set BATKUBE_SHARED_DATA")
     return folder
 
 
 @pytest.fixture(scope="session")
 def kube_scheduler() -> str:
-    """The path of kube-scheduler 1.34.4 on the virtual clock: built on first use, kept in the user's cache."""
+    """The path of kube-scheduler 1.34.4 for virtual time, built on first use in the user's cache."""
     return str(ensure_built(find_recipe("kube-scheduler@1.34.4"), cache_folder(), print))
 
 
 @pytest.fixture(scope="session")
-def kept_program() -> Callable[[str], str]:
-    """A function that returns the name of a program of the catalogue if that is built; building one takes minutes."""
+def built_program() -> Callable[[str], str]:
+    """A function that returns its argument if that program of the catalogue is built, and otherwise skips the test."""
 
-    def title(wanted: str) -> str:
-        if not build_path(find_recipe(wanted), cache_folder()).exists() and not opt_in.WANTED:
-            pytest.skip(f"needs `batkube schedulers build {wanted}`, or make test-all, which builds it")
-        return wanted
+    def require(name: str) -> str:
+        if not build_path(find_recipe(name), cache_folder()).exists() and not opt_in.IS_ENABLED:
+            pytest.skip(f"needs `batkube schedulers build {name}`, or make test-all, which builds it")
+        return name
 
-    return title
+    return require
 
 
 @pytest.fixture(scope="session")
-def wayward(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The path of the scheduler of tests/go/schedulers, which misbehaves as it is told."""
+def faulty_scheduler(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The path of the scheduler of tests/go/schedulers; its option --way selects how it misbehaves."""
     binary = ensure_built(local_recipe(REPOSITORY / "tests" / "go" / "schedulers", "."), cache_folder())
     return str(Path(shutil.copy(binary, tmp_path_factory.mktemp("wayward") / "wayward")))
+
+
+@pytest.fixture
+def world() -> Cluster:
+    """A cluster of four nodes with four cpus each."""
+    return Cluster("4x4,16Gi")
+
+
+@pytest.fixture
+def make_world() -> type[Cluster]:
+    """The class of clusters, for tests with other platforms."""
+    return Cluster
 
 
 class Simulate(Protocol):

@@ -1,4 +1,4 @@
-"""Tests that build one program after another, or run in real time: only if asked for, as `make test-all` does."""
+"""Opt-in tests, which build many programs or run in real time: `make test-all` enables them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from batkube.schedulers.build.builder import build_path
 from batkube.schedulers.installed import cache_folder
 from batkube.schedulers.named_programs import find_recipe
 
-WANTED = os.environ.get("BATKUBE_SLOW_TESTS") == "1"
+IS_ENABLED = os.environ.get("BATKUBE_SLOW_TESTS") == "1"
 
 
 def slow(reason: str) -> pytest.MarkDecorator:
-    """Return the mark of such a test; `reason` is what takes so long."""
-    return pytest.mark.skipif(not WANTED, reason=f"{reason}: make test-all, or BATKUBE_SLOW_TESTS=1")
+    """Return the mark of an opt-in test; `reason` says what takes so long."""
+    return pytest.mark.skipif(not IS_ENABLED, reason=f"{reason}: make test-all, or BATKUBE_SLOW_TESTS=1")
 
 
 def require_built(*titles: str) -> None:
-    """Skip a test of programs that take long to build, unless they are built or slow tests are wanted."""
-    if WANTED:
+    """Skip a test unless its programs, which take long to build, are built or opt-in tests are enabled."""
+    if IS_ENABLED:
         return
     for title in titles:
         try:

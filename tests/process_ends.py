@@ -1,4 +1,4 @@
-"""Waits for processes that are not our own children."""
+"""Wait for processes that are not children of this one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def wait_for_end(pid: int) -> None:
-    """Wait until there is no such process, or only its remains."""
+    """Wait until the process has ended; a zombie counts as ended."""
     for _ in range(500):
         try:
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
@@ -15,4 +15,4 @@ def wait_for_end(pid: int) -> None:
         except OSError:
             return
         time.sleep(0.02)
-    raise AssertionError(f"process {pid} lives on")
+    raise AssertionError(f"process {pid} is still running")

@@ -1,4 +1,4 @@
-"""What tests of reports share: a strict reader of pages, and folders of experiments written by hand."""
+"""A strict reader of report pages, and hand-written folders of experiments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ADDRESS = re.compile(r"(?:https?:)?//|url\((?!#)|@import", re.IGNORECASE)
 
 @dataclass
 class Page:
-    """What a strict reading of a page found."""
+    """The content of a page, and its problems."""
 
     text: str = ""
     tags: list[str] = field(default_factory=list)
@@ -68,7 +68,7 @@ class _Reader(HTMLParser):
         self.page.tags.append(tag)
         names = [name for name, _ in attrs]
         if len(set(names)) < len(names):
-            self.page.problems.append(f"<{tag}> has an attribute twice")
+            self.page.problems.append(f"<{tag}> has an attribute duplicates")
         for name, value in attrs:
             if name == "id":
                 self.page.ids.append(value or "")
@@ -77,23 +77,23 @@ class _Reader(HTMLParser):
             if name.endswith("href"):
                 self.page.links.append(value or "")
             if name == "style" and _ADDRESS.search(value or ""):
-                self.page.problems.append(f"<{tag}> asks the network: {value}")
+                self.page.problems.append(f"<{tag}> makes a request: {value}")
 
 
 def read_page(html: str) -> Page:
-    """Read a page strictly: everything closed in order, no name twice, links only within the page."""
+    """Read a page, and collect problems: elements not closed in order, duplicate ids, links that leave the page."""
     reader = _Reader()
     reader.feed(html)
     reader.close()
     page = reader.page
     if len(set(page.ids)) < len(page.ids):
-        twice = sorted({name for name in page.ids if page.ids.count(name) > 1})
-        page.problems.append(f"names given twice: {twice[:5]}")
+        duplicates = sorted({name for name in page.ids if page.ids.count(name) > 1})
+        page.problems.append(f"names given duplicates: {duplicates[:5]}")
     for link in page.links:
         if not link.startswith(("#", "data:image/png;base64,")):
             page.problems.append(f"links to {link}")
         elif link.startswith("#") and link[1:] not in page.ids:
-            page.problems.append(f"links to {link}, which is not there")
+            page.problems.append(f"links to {link}, which does not exist")
     return page
 
 
@@ -107,37 +107,37 @@ def write_experiment(
 ) -> Path:
     """Write the folder of an experiment.
 
-    A run has a label for each axis, and what it needs of seed, repeat, state, digest, failure, real_s and columns of
+    Each run has a label for each axis and optionally seed, repeat, state, digest, failure, real_s and columns of
     results.csv.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    plain = ("digest", "failure", "real_s", "programs")
-    rows, times, listed = [], [], []
+    not_in_csv = ("digest", "failure", "real_s", "programs")
+    rows, times, entries = [], [], []
     for number, run in enumerate(runs):
         name = f"run-{number}"
-        told = {"run": name, "seed": 0, "repeat": 1, "state": "done", **run}
-        rows.append({key: value for key, value in told.items() if key not in plain})
+        cells = {"run": name, "seed": 0, "repeat": 1, "state": "done", **run}
+        rows.append({key: value for key, value in cells.items() if key not in not_in_csv})
         times.append({"run": name, "real_s": run.get("real_s", "")})
-        listed.append(
+        entries.append(
             {
                 "run": name,
                 "axes": {axis: run[axis] for axis in axes},
-                "seed": told["seed"],
-                "repeat": told["repeat"],
-                "state": told["state"],
+                "seed": cells["seed"],
+                "repeat": cells["repeat"],
+                "state": cells["state"],
                 "digest": run.get("digest", f"digest-{number}"),
                 "programs": run.get("programs", []),
                 "failure": run.get("failure"),
             }
         )
-    numbers = dict.fromkeys(key for row in rows for key in row)
-    header = dict.fromkeys(["run", *axes, "seed", "repeat", "state", *numbers])
+    columns = dict.fromkeys(key for row in rows for key in row)
+    header = dict.fromkeys(["run", *axes, "seed", "repeat", "state", *columns])
     _write(folder / "results.csv", list(header), rows)
     _write(folder / "timings.csv", ["run", "real_s"], times)
     content = {
         "batkube": "0.1.0",
         "title": "A study",
-        "description": "What is asked.",
+        "description": "The question.",
         "command": ["batkube", "experiment", "study.yaml", "--out", "out"],
         "file": str(folder / "study.yaml"),
         "base": {"workload": "w.json"},
@@ -147,7 +147,7 @@ def write_experiment(
         "figures": list(figures),
         "inputs": {"w.json": "ab" * 32},
         "total": len(runs),
-        "runs": listed,
+        "runs": entries,
     }
     (folder / "experiment.json").write_text(json.dumps({**content, **description}))
     return folder

@@ -1,4 +1,4 @@
-"""The map of the source agrees with the source: page, folders and import contracts name the same rooms."""
+"""The architecture page, the folders of the source and the import contracts agree."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ CONTRACTS = [contract for contract in SETTINGS["tool"]["importlinter"]["contract
 
 
 def drawn_layers() -> list[set[str]]:
-    """Return the layers that the page draws, the highest first; a line with a bar in front belongs to the one above."""
+    """Return the layers drawn on the page, highest first; a line that begins with a bar continues the one above."""
     layers: list[set[str]] = []
-    for line in re.findall(r"^    (.+)$", PAGE.split("## Inside")[0], re.MULTILINE):
+    for line in re.findall(r"^    (.+)$", PAGE.split("## Where to find")[0], re.MULTILINE):
         names = {word for word in re.split(r"\s{2,}", line)[0].replace("|", " ").split() if word in PACKAGES}
         if not names:
             continue
@@ -35,7 +35,7 @@ def drawn_layers() -> list[set[str]]:
 
 
 def checked_layers() -> list[set[str]]:
-    """Return the layers that import-linter checks, the highest first."""
+    """Return the layers that import-linter checks, highest first."""
     (contract,) = (contract for contract in CONTRACTS if contract["containers"] == ["batkube"])
     return [set(re.split(r"\s*\|\s*", layer)) for layer in contract["layers"]]
 
@@ -53,7 +53,7 @@ def test_every_child_of_every_package_is_in_a_layer() -> None:
 
 
 def test_no_module_imports_itself_indirectly() -> None:
-    """What the contract says of siblings, said of every two modules."""
+    """The contracts check siblings only; this checks all modules."""
     graph = grimp.build_graph("batkube", cache_dir=None)
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
 
@@ -61,31 +61,39 @@ def test_no_module_imports_itself_indirectly() -> None:
     assert set(TopologicalSorter(imports).static_order()) == graph.modules
 
 
-def test_every_package_is_in_a_layer_and_on_the_map() -> None:
-    mapped = set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
+def test_every_package_is_in_a_layer_and_in_a_table() -> None:
+    listed_packages = set(re.findall(r"^\| `(\w+)/", PAGE, re.MULTILINE))
 
     assert set.union(*checked_layers()) == PACKAGES
-    assert mapped | {"cli"} == PACKAGES
+    assert listed_packages | {"cli"} == PACKAGES
 
 
-def test_every_module_and_folder_that_the_map_names_is_there() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", PAGE, re.MULTILINE)
-    missing = [
-        f"{package}/{module}"
-        for package, text in rows
-        for module in re.findall(r"`([\w/]+(?:\.py|/))`", text)
-        if not (REPOSITORY / "src" / "batkube" / package / module).exists()
-    ]
+def test_every_module_and_folder_in_a_table_exists() -> None:
+    named = re.findall(r"^(?:\| |\d+\. )`(\w+/[\w./]+)`", PAGE, re.MULTILINE)
 
-    assert rows
-    assert missing == []
+    assert named
+    assert [path for path in named if not (REPOSITORY / "src" / "batkube" / path).exists()] == []
 
 
-def test_every_module_that_the_other_pages_name_is_there() -> None:
+def test_every_file_of_the_repository_that_a_page_names_is_there() -> None:
+    """Names in capitals stand for any name: `tests/controllers/test_NAME.py`."""
+    pages = [*(REPOSITORY / "docs").rglob("*.md"), *REPOSITORY.glob("*.md")]
+    path = re.compile(r"`(?:python )?((?:src|tests|docs|examples|benchmarks|scripts)/[\w./-]+)[` ]")
+    named = {(page.name, name) for page in pages for name in path.findall(page.read_text(encoding="utf-8"))}
+
+    assert named
+    assert [
+        (page, name)
+        for page, name in sorted(named)
+        if not re.search(r"\b[A-Z]{1,8}\b|_NAME|_FORMAT", name) and not (REPOSITORY / name).exists()
+    ] == []
+
+
+def test_every_module_named_on_other_pages_exists() -> None:
     packages = "|".join(sorted(PACKAGES))
     pages = [*(REPOSITORY / "docs").rglob("*.md"), REPOSITORY / "README.md"]
     texts = {page: page.read_text(encoding="utf-8") for page in pages}
-    named = {
+    names = {
         (page.name, module)
         for page, text in texts.items()
         for module in re.findall(rf"`((?:{packages})/[\w/]+\.py)`", text)
@@ -95,8 +103,8 @@ def test_every_module_that_the_other_pages_name_is_there() -> None:
         for dotted in re.findall(r"^from batkube\.(\w+\.[\w.]+) import", text, re.MULTILINE)
     }
 
-    assert named
-    assert [name for name in sorted(named) if not (REPOSITORY / "src" / "batkube" / name[1]).is_file()] == []
+    assert names
+    assert [name for name in sorted(names) if not (REPOSITORY / "src" / "batkube" / name[1]).is_file()] == []
 
 
 def test_the_model_lists_the_ranks_in_their_order() -> None:
@@ -105,23 +113,23 @@ def test_the_model_lists_the_ranks_in_their_order() -> None:
     assert re.findall(r"^\d\. `([A-Z]+)`:", page, re.MULTILINE) == [rank.name for rank in sorted(Rank)]
 
 
-def test_every_class_on_one_jobs_way_exists() -> None:
-    way = PAGE[PAGE.index("## One job") : PAGE.index("## Habits")]
+def test_every_class_in_the_section_on_one_job_exists() -> None:
+    section = PAGE[PAGE.index("## A job") : PAGE.index("## Conventions")]
     source = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "src").rglob("*.py"))
-    named = set(re.findall(r"`([A-Z]\w+)`", way))
+    names = set(re.findall(r"`([A-Z]\w+)`", section))
 
-    assert named
-    assert [name for name in sorted(named) if f"class {name}" not in source] == []
+    assert names
+    assert [name for name in sorted(names) if f"class {name}" not in source] == []
 
 
 def modules_with(pattern: str) -> list[str]:
-    """Return the modules with a line that has the pattern, as `package/module.py`."""
+    """Return the modules with a line that matches the pattern, as `package/module.py`."""
     source = REPOSITORY / "src" / "batkube"
     texts = {path.relative_to(source).as_posix(): path.read_text(encoding="utf-8") for path in source.rglob("*.py")}
     return sorted(module for module, text in texts.items() if re.search(pattern, text, re.MULTILINE))
 
 
-def test_what_speaks_to_the_world_outside_stands_where_the_page_says() -> None:
+def test_output_sockets_environment_and_clocks_are_used_where_the_page_says() -> None:
     printing = [module for module in modules_with(r"(?<![.\w])print\(") if not module.startswith("cli/")]
     elsewhere = ("api/", "emulation/", "clock/")
     connecting = modules_with(r"^import (socket|http\.client|urllib\.request)$")

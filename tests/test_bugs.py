@@ -1,6 +1,6 @@
-"""A bug of ours is never silent: whichever layer fails, `run`, `experiment` and `serve` end with its story.
+"""Bugs of Batkube are never silent: whichever layer fails, `run`, `experiment` and `serve` report its story.
 
-Each layer is broken in turn, at something that only the Job `work` makes happen.
+Each test injects an error into one layer, at a point that only the Job `work` reaches.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from tests.commands import WORKLOAD, answer_here, command
+from tests.commands import WORKLOAD, command, run_in_process
 
 import batkube
 from batkube.api.verbs.kinds.object_encoding import ObjectEncoder
@@ -28,6 +28,7 @@ from batkube.api.verbs.storage.watches import Watch, WatchHub
 from batkube.cluster.nodes.resource_usage import ResourceUsage
 from batkube.controllers.batch.jobs import JobController
 from batkube.controllers.framework.owner_index import OwnerIndex
+from batkube.execution.containers.runtime import ContainerRuntime
 from batkube.execution.kubelet.kubelets import Kubelets
 from batkube.experiments.running.worker_pool import InlineExecutor
 from batkube.kernel.errors import Bug, InputError, as_bug
@@ -52,11 +53,11 @@ INJECTED = "RuntimeError: injected"
 
 
 class Fault(NamedTuple):
-    """Where to fail, when, and what the story says of it."""
+    """The method that fails, a condition on its arguments, and a part of the story."""
 
     owner: Any
     method: str
-    concerns: Callable[..., bool]
+    applies: Callable[..., bool]
     story: str
     error: type[Exception] = RuntimeError
 
@@ -73,8 +74,8 @@ FAULTS = {
         "while subscribers were notified: pods default/work-",
     ),
     "controller": Fault(JobController, "reconcile", always, "while an appointment was executed: "),
-    "kubelet": Fault(Kubelets, "_start_pod", always, "while an appointment was executed: "),
-    "appointment": Fault(Kubelets, "_on_pod_ended", always, "(rank FINISH)"),
+    "kubelet": Fault(ContainerRuntime, "on_admitted", always, "while an appointment was executed: "),
+    "appointment": Fault(ContainerRuntime, "_finish_pod", always, "(rank FINISH)"),
     "encoder": Fault(
         ObjectEncoder,
         "encode_object",
@@ -92,10 +93,10 @@ FAULTS = {
 
 @pytest.fixture(params=FAULTS)
 def story(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Break one layer, and return what the story of its bug must contain."""
+    """Inject an error into one layer, and return the expected part of the story."""
     fault = FAULTS[request.param]
     inject(fault, monkeypatch)
-    # Objects are tried out before a run begins; when that fails nothing was computed yet.
+    # Objects are checked by a dry run before the run; an error there would have no outputs.
     monkeypatch.setattr("batkube.simulation.preparation.inputs.check_objects", lambda *_: None)
     return fault.story
 
@@ -104,7 +105,7 @@ def inject(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
     method = getattr(fault.owner, fault.method)
 
     def failing(self: object, *arguments: object) -> object:
-        if fault.concerns(*arguments):
+        if fault.applies(*arguments):
             raise fault.error("injected")
         return method(self, *arguments)
 
@@ -116,8 +117,8 @@ def scenario(folder: Path) -> dict[str, str]:
     return {"workload": str(folder / "work.yaml"), "platform": "2x4,16Gi"}
 
 
-def assert_kept(folder: Path, story: str, error: str = INJECTED) -> None:
-    """See that outputs so far are there, marked as those of a failed run."""
+def assert_outputs_kept(folder: Path, story: str, error: str = INJECTED) -> None:
+    """Assert that the outputs so far are written, with the result `failed`."""
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["result"] == "failed"
     assert manifest["failure"].startswith(f"a bug in Batkube: {error}\n")
@@ -130,14 +131,14 @@ def assert_kept(folder: Path, story: str, error: str = INJECTED) -> None:
 
 
 @pytest.mark.parametrize("scheduler", ["policy:fcfs", "kube-scheduler"])
-def test_a_run_ends_with_the_story_and_keeps_its_outputs(
+def test_a_run_reports_the_story_and_keeps_its_outputs(
     story: str, scheduler: str, kube_scheduler: str, tmp_path: Path
 ) -> None:
     options = [text for name, value in scenario(tmp_path).items() for text in (f"--{name}", value)]
     if scheduler == "kube-scheduler":
         scheduler = kube_scheduler
 
-    result = answer_here(tmp_path, "run", *options, "--scheduler", scheduler, "--out", "out", "--quiet")
+    result = run_in_process(tmp_path, "run", *options, "--scheduler", scheduler, "--out", "out", "--quiet")
 
     assert result.returncode == 1
     traceback, _, message = result.stderr.rpartition("failed: ")
@@ -145,16 +146,16 @@ def test_a_run_ends_with_the_story_and_keeps_its_outputs(
     assert story in message
     assert "what was computed until then is in out" in message
     assert traceback.count("Traceback") == 1
-    assert_kept(tmp_path / "out", story)
+    assert_outputs_kept(tmp_path / "out", story)
 
 
-#: What is not a bug where inputs are read and outputs are written.
-TWO_SIDED = [RecursionError, OSError]
+#: Errors that are not bugs while inputs are read or outputs are written.
+INPUT_AND_OUTPUT_ERRORS = [RecursionError, OSError]
 
 
-@pytest.mark.parametrize("error", TWO_SIDED)
+@pytest.mark.parametrize("error", INPUT_AND_OUTPUT_ERRORS)
 @pytest.mark.parametrize("layer", FAULTS)
-def test_errors_of_inputs_and_machines_are_bugs_where_neither_is_at_fault(
+def test_recursion_and_os_errors_outside_of_input_and_output_are_bugs(
     error: type[Exception], layer: str, kube_scheduler: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     inject(FAULTS[layer]._replace(error=error), monkeypatch)
@@ -165,15 +166,15 @@ def test_errors_of_inputs_and_machines_are_bugs_where_neither_is_at_fault(
 
     assert f"a bug in Batkube: {error.__name__}: injected" in str(caught.value)
     assert FAULTS[layer].story in str(caught.value)
-    assert_kept(tmp_path / "out", FAULTS[layer].story, f"{error.__name__}: injected")
+    assert_outputs_kept(tmp_path / "out", FAULTS[layer].story, f"{error.__name__}: injected")
 
 
 @pytest.mark.parametrize("time", ["exact", "paced"])
-def test_an_os_error_that_a_request_leads_to_is_not_taken_for_one_of_its_connection(
+def test_an_os_error_while_handling_a_request_is_a_bug(
     time: str, kube_scheduler: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "trace.json").write_text(json.dumps(WORKLOAD))
-    inject(Fault(Kubelets, "_admit_execution_pods", always, "", BlockingIOError), monkeypatch)
+    inject(Fault(Kubelets, "admit", always, "", BlockingIOError), monkeypatch)
 
     with pytest.raises(Bug, match="while handling the request: POST /api/v1/namespaces/default/"):
         batkube.run(
@@ -181,18 +182,18 @@ def test_an_os_error_that_a_request_leads_to_is_not_taken_for_one_of_its_connect
         )
 
 
-def test_a_full_disk_is_no_bug_wherever_it_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_full_disk_is_never_a_bug(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Kubelets, "_start_pod", full)
+    monkeypatch.setattr(ContainerRuntime, "on_admitted", full)
     monkeypatch.setattr("batkube.simulation.preparation.inputs.check_objects", lambda *_: None)
 
     with pytest.raises(InputError, match="cannot be written: No space left on device"):
         batkube.run(**scenario(tmp_path), out=tmp_path / "out")
 
 
-#: Where outputs can fail, and a file that is written before.
+#: Methods that write outputs, and a file that is written before.
 WRITERS = {
     "the invariant of the utilisation": (ResourceUsage, "utilisation", "jobs.csv"),
     "the machines of the manifest": (RunRecord, "_machines", "fidelity.json"),
@@ -200,10 +201,8 @@ WRITERS = {
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_outputs_that_were_written_before_a_bug_in_the_others_are_kept(
-    writer: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    owner, method, kept = WRITERS[writer]
+def test_outputs_written_before_a_bug_are_kept(writer: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    owner, method, earlier_file = WRITERS[writer]
     inject(Fault(owner, method, always, ""), monkeypatch)
 
     with pytest.raises(Bug, match="what was computed until then is in"):
@@ -212,12 +211,12 @@ def test_outputs_that_were_written_before_a_bug_in_the_others_are_kept(
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["result"] == "failed"
     assert manifest["failure"] == f"a bug in Batkube: {INJECTED}\n  while outputs were written"
-    assert {kept, "bug.txt", "journal.jsonl", "pods.csv"} <= manifest["files"].keys()
+    assert {earlier_file, "bug.txt", "journal.jsonl", "pods.csv"} <= manifest["files"].keys()
     assert "in failing" in (tmp_path / "out" / "bug.txt").read_text()
     assert batkube.Results(tmp_path / "out").jobs["job_id"].tolist() == ["work"]
 
 
-def test_a_bug_of_the_run_is_reported_although_its_outputs_cannot_be_written(
+def test_a_bug_of_the_run_is_reported_even_if_a_second_one_prevents_outputs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     inject(FAULTS["kubelet"], monkeypatch)
@@ -231,13 +230,13 @@ def test_a_bug_of_the_run_is_reported_although_its_outputs_cannot_be_written(
     assert manifest["failure"].startswith(f"a bug in Batkube: {INJECTED}\n")
 
 
-def test_an_experiment_reports_the_failed_run_and_does_the_others(story: str, tmp_path: Path) -> None:
+def test_an_experiment_reports_the_failed_run_and_executes_the_others(story: str, tmp_path: Path) -> None:
     (tmp_path / "trace.json").write_text(json.dumps(WORKLOAD))
-    described = scenario(tmp_path)
-    workloads = {"trace": str(tmp_path / "trace.json"), "work": described.pop("workload")}
+    base = scenario(tmp_path)
+    workloads = {"trace": str(tmp_path / "trace.json"), "work": base.pop("workload")}
 
     results = batkube.experiment(
-        {"base": described, "axes": {"workload": {"key": "workload", "values": workloads}}},
+        {"base": base, "axes": {"workload": {"key": "workload", "values": workloads}}},
         tmp_path / "out",
         executor=InlineExecutor(),
     )
@@ -246,11 +245,11 @@ def test_an_experiment_reports_the_failed_run_and_does_the_others(story: str, tm
     assert story in failure
     assert sorted(results.results["state"]) == ["done", "failed"]
     [folder] = (path.parent for path in (tmp_path / "out").glob("runs/*/bug.txt"))
-    assert_kept(folder, story)
+    assert_outputs_kept(folder, story)
 
 
 class Client(threading.Thread):
-    """Creates the Job, and ends a server that has not ended by itself."""
+    """Creates the Job, and stops a server that has not exited after `patience_s`."""
 
     def __init__(self, address: Address, path: str = "", *, patience_s: float = 20.0) -> None:
         super().__init__(daemon=True)
@@ -263,25 +262,25 @@ class Client(threading.Thread):
 
     def run(self) -> None:
         with contextlib.suppress(OSError, http.client.HTTPException):
-            self._ask("POST", "/apis/batch/v1/namespaces/default/jobs", json.dumps(JOB))
+            self._send("POST", "/apis/batch/v1/namespaces/default/jobs", json.dumps(JOB))
             if self._path:
-                self._ask("GET", self._path)
+                self._send("GET", self._path)
         if not self.has_ended.wait(self._patience_s):
             os.kill(os.getpid(), signal.SIGTERM)
 
-    def _ask(self, method: str, path: str, body: str | None = None) -> None:
+    def _send(self, method: str, path: str, body: str | None = None) -> None:
         host = self._address.url.removeprefix("https://")
         connection = http.client.HTTPConnection(host, timeout=self._patience_s)
         headers = {"Authorization": f"Bearer {self._address.token}", "Content-Type": "application/json"}
         with contextlib.closing(connection):
             connection.request(method, path, body, headers)
-            with connection.getresponse() as answer:
-                self.statuses.append(answer.status)
-                answer.read()
+            with connection.getresponse() as response:
+                self.statuses.append(response.status)
+                response.read()
 
 
-def served(folder: Path, path: str = "", *, keep_going: bool = False, patience_s: float = 20.0) -> Client:
-    """Serve a cluster at a hundred times its speed until it ends, and return the client that used it meanwhile."""
+def serve_until_exit(folder: Path, path: str = "", *, keep_going: bool = False, patience_s: float = 20.0) -> Client:
+    """Serve a cluster at a speed of 100 until the server exits, and return the client that used it."""
     clients: list[Client] = []
     service = ServeOptions(platform=read_platform("2x4,16Gi"), out=folder, speed=100, keep_going=keep_going)
     try:
@@ -292,24 +291,24 @@ def served(folder: Path, path: str = "", *, keep_going: bool = False, patience_s
     return clients[0]
 
 
-def test_a_server_ends_with_the_story(story: str, tmp_path: Path) -> None:
+def test_a_server_reports_the_story(story: str, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="injected") as caught:
-        served(tmp_path / "out")
+        serve_until_exit(tmp_path / "out")
 
     assert story in str(as_bug(caught.value))
 
 
-def test_a_server_ends_when_a_stream_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_exits_when_a_watch_stream_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inject(Fault(Watch, "resume", always, ""), monkeypatch)
 
     with pytest.raises(RuntimeError, match="injected"):
-        served(tmp_path / "out", "/api/v1/pods?watch=true")
+        serve_until_exit(tmp_path / "out", "/api/v1/pods?watch=true")
 
 
-def test_a_server_that_keeps_going_logs_the_bug_and_notes_it(
+def test_with_keep_going_a_server_logs_and_notes_the_bug(
     story: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    client = served(tmp_path / "out", "/version", keep_going=True, patience_s=1.0)
+    client = serve_until_exit(tmp_path / "out", "/version", keep_going=True, patience_s=1.0)
 
     assert client.statuses == [500 if "request" in story else 201, 200]
     [note] = json.loads((tmp_path / "out" / "fidelity.json").read_text())
@@ -318,11 +317,11 @@ def test_a_server_that_keeps_going_logs_the_bug_and_notes_it(
     assert INJECTED in capsys.readouterr().err
 
 
-def test_the_command_serve_exits_with_1_and_one_message(tmp_path: Path) -> None:
+def test_the_command_serve_prints_one_message_and_exits_with_1(tmp_path: Path) -> None:
     program = (
         "import batkube.execution.kubelet.kubelets as it\n"
         "def fail(*_): raise RuntimeError('injected')\n"
-        "it.Kubelets.admit_pod = it.Kubelets._on_pods_changed = fail"
+        "it.Kubelets.admit = it.Kubelets._on_pods_changed = fail"
     )
     line = command("serve", "--platform", "1x1", "--out", "out", "--quiet", program=program)
     with subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

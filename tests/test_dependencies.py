@@ -1,4 +1,4 @@
-"""The versions of libraries: what users may have, and what CI and developers do have."""
+"""Versions of libraries: those that users may have, and those of CI and developers."""
 
 from __future__ import annotations
 
@@ -22,17 +22,20 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def requirements() -> dict[str, str]:
-    """Return what pyproject.toml asks for, by name."""
+    """Return the requirements in pyproject.toml, by name."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"].values()
-    return {name_of(one): one for one in [*project["dependencies"], *(one for extra in extras for one in extra)]}
+    return {
+        name_of(requirement): requirement
+        for requirement in [*project["dependencies"], *(requirement for extra in extras for requirement in extra)]
+    }
 
 
-def test_the_lock_names_versions_and_nowhere_to_get_them() -> None:
+def test_the_lock_file_has_versions_and_no_urls() -> None:
     assert [line for line in LOCKED if not re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9a-z.+]+", line)] == []
 
 
-def test_everything_that_is_required_is_locked_at_a_version_that_will_do() -> None:
+def test_every_requirement_is_locked_at_a_sufficient_version() -> None:
     locked = {name_of(line): line.partition("==")[2] for line in LOCKED}
 
     assert set(requirements()) <= set(locked)
@@ -41,14 +44,14 @@ def test_everything_that_is_required_is_locked_at_a_version_that_will_do() -> No
             assert numbers(locked[name]) >= numbers(bound[1]), requirement
 
 
-def test_everything_that_users_need_has_a_lower_bound() -> None:
+def test_every_dependency_has_a_lower_bound() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 
-    assert [one for one in project["dependencies"] if ">=" not in one] == []
+    assert [requirement for requirement in project["dependencies"] if ">=" not in requirement] == []
 
 
-def test_time_zones_are_known_where_the_system_has_none() -> None:
+def test_time_zones_do_not_depend_on_the_system() -> None:
     program = "from batkube.cluster.cron.time_zones import zone_of; print(zone_of('Europe/Paris'))"
-    bare = {**os.environ, "PYTHONTZPATH": ""}
+    environment = {**os.environ, "PYTHONTZPATH": ""}
 
-    assert subprocess.check_output([sys.executable, "-c", program], env=bare, text=True) == "Europe/Paris\n"
+    assert subprocess.check_output([sys.executable, "-c", program], env=environment, text=True) == "Europe/Paris\n"

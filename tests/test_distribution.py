@@ -1,4 +1,4 @@
-"""What is published: the sdist has everything, the wheel is built from it, and Batkube runs from the wheel alone."""
+"""The distribution: the sdist has every file, the wheel is built from it, and Batkube runs from the wheel."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from batkube.version import __version__
 
 pytest.importorskip("hatchling", reason="needs `pip install 'batkube[dev]'`")
 
-#: Folders of the repository that the wheel contains, and where.
+#: Folders of the repository in the wheel, and their paths in it.
 IN_WHEEL = {"src/batkube": "batkube", "go/_std": "batkube/go/_std", "native": "batkube/native"}
 
 
 def tracked(*folders: str) -> set[str]:
-    """Return the files that git knows in some folders, or everywhere."""
+    """Return the tracked files in some folders, or in all."""
     command = ["git", "ls-files", "-z", "--", *folders]
     listing = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     if listing.returncode:
@@ -31,7 +31,7 @@ def tracked(*folders: str) -> set[str]:
 
 
 def build(source: Path, target: str, folder: Path) -> Path:
-    """Build the sdist or the wheel of a source folder with the installed hatchling."""
+    """Build the sdist or the wheel of a source folder with hatchling."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(folder)]
     subprocess.run(command, cwd=source, capture_output=True, check=True)
     (built,) = folder.glob("*.tar.gz" if target == "sdist" else "*.whl")
@@ -72,12 +72,14 @@ def test_the_wheel_built_from_the_sdist_has_the_package_and_its_data(wheel: Path
 
 
 def test_batkube_runs_from_the_wheel(wheel: Path, tmp_path: Path) -> None:
-    """Unpacked, with the libraries of the tests: no file of the repository is needed."""
+    """It is unpacked, uses the libraries of the tests, and needs no file of the repository."""
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "installed")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
 
-    def answer(*words: str, program: str = "import sys; from batkube.cli.main import main; sys.exit(main())") -> str:
+    def run_batkube(
+        *words: str, program: str = "import sys; from batkube.cli.main import main; sys.exit(main())"
+    ) -> str:
         command = [sys.executable, "-P", "-c", program, *words]
         result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stderr
@@ -87,10 +89,12 @@ def test_batkube_runs_from_the_wheel(wheel: Path, tmp_path: Path) -> None:
         "import batkube; from batkube.schedulers.overlay import go_source_folder; "
         "print(batkube.__file__, go_source_folder())"
     )
-    assert all(path.startswith(str(tmp_path)) for path in answer(program=where).split())
-    assert __version__ in answer("--version")
-    answer("workload", "generate", "burst", "--jobs", "4", "-o", "w.json")
-    answer("run", "--workload", "w.json", "--platform", "2x1", "--scheduler", "policy:easy", "--out", "out", "--quiet")
+    assert all(path.startswith(str(tmp_path)) for path in run_batkube(program=where).split())
+    assert __version__ in run_batkube("--version")
+    run_batkube("workload", "generate", "burst", "--jobs", "4", "-o", "w.json")
+    run_batkube(
+        "run", "--workload", "w.json", "--platform", "2x1", "--scheduler", "policy:easy", "--out", "out", "--quiet"
+    )
     assert len((tmp_path / "out" / "jobs.csv").read_text(encoding="utf-8").splitlines()) == 5
 
 

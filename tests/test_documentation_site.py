@@ -1,4 +1,4 @@
-"""The documentation site builds without a warning, shows what GitHub shows, and loads nothing from elsewhere."""
+"""The documentation site builds without warnings, has the elements that GitHub shows, and loads nothing else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ELEMENTS = {"ul", "ol", "li", "table", "tr", "th", "td", "pre", "blockquote", "i
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the built site; any warning, as of a broken link or a page without navigation, fails the build."""
+    """The folder of the built site; any warning, such as a broken link or a page without navigation, is an error."""
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
@@ -36,7 +36,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Elements(HTMLParser):
-    """Counts the elements of a page's content, and collects what the page loads."""
+    """Counts the elements of a page's content, and collects the addresses that the page loads."""
 
     def __init__(self, *, is_content: bool) -> None:
         super().__init__()

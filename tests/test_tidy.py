@@ -1,4 +1,4 @@
-"""The style guide, as far as a test can check it."""
+"""Rules of style that a test can check."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def tracked_texts() -> Iterator[tuple[Path, str]]:
             yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
 
 
-def test_modules_stay_small_and_so_do_functions() -> None:
-    """Most are far below; these bounds only stop the file that grows unnoticed."""
+def test_modules_and_functions_are_small() -> None:
+    """Most are far smaller than these limits."""
     for module in MODULES:
         text = module.read_text(encoding="utf-8")
         assert len(text.splitlines()) <= 400, module
@@ -37,20 +37,20 @@ def test_modules_stay_small_and_so_do_functions() -> None:
                 assert (node.end_lineno or 0) - node.lineno < 70, f"{module}: {node.name}"
 
 
-def test_there_is_no_drawer_for_odds_and_ends() -> None:
+def test_no_module_is_named_utils() -> None:
     assert not [module for module in MODULES if module.stem in ("utils", "helpers", "common", "misc")]
 
 
 def test_no_loop_runs_over_a_set() -> None:
-    """The order of a set changes with the hash seed, and results would with it."""
+    """The order of a set depends on the hash seed."""
     for module in MODULES:
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
             if isinstance(node, ast.For | ast.comprehension):
-                made = node.iter
-                is_set = isinstance(made, ast.Set | ast.SetComp) or (
-                    isinstance(made, ast.Call) and getattr(made.func, "id", "") in ("set", "frozenset")
+                iterable = node.iter
+                is_set = isinstance(iterable, ast.Set | ast.SetComp) or (
+                    isinstance(iterable, ast.Call) and getattr(iterable.func, "id", "") in ("set", "frozenset")
                 )
-                assert not is_set, f"{module}:{made.lineno}"
+                assert not is_set, f"{module}:{iterable.lineno}"
 
 
 def names_called(function: ast.FunctionDef) -> set[str]:
@@ -59,7 +59,7 @@ def names_called(function: ast.FunctionDef) -> set[str]:
 
 
 def asserts(function: ast.FunctionDef, asserting: Collection[str]) -> bool:
-    """Whether a function itself says what has to be, or calls one that does."""
+    """Return whether a function asserts something, itself or through one of the functions `asserting`."""
     called = names_called(function)
     return (
         any(isinstance(node, ast.Assert) for node in ast.walk(function))
@@ -71,14 +71,14 @@ def asserts(function: ast.FunctionDef, asserting: Collection[str]) -> bool:
 def asserting_functions(path: Path) -> set[str]:
     """Return the names of a module's functions that assert something."""
     functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
-    found: set[str] = set()
-    while more := {one.name for one in functions if one.name not in found and asserts(one, found)}:
-        found |= more
-    return found
+    names: set[str] = set()
+    while new_names := {one.name for one in functions if one.name not in names and asserts(one, names)}:
+        names |= new_names
+    return names
 
 
 def test_every_test_asserts_something() -> None:
-    """A test that only calls something passes whatever that gives; its helpers may assert for it."""
+    """Assertions in helpers count."""
     helpers = set().union(*(asserting_functions(path) for path in TESTS.rglob("*.py") if "test_" not in path.name))
     for path in sorted(TESTS.rglob("test_*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -89,8 +89,8 @@ def test_every_test_asserts_something() -> None:
                 assert asserts(node, asserting), f"{path.relative_to(ROOT)}: {node.name}"
 
 
-def test_messages_tell_limits_in_numbers() -> None:
-    """What is too large or too many is told with the limit. The API's own messages are Kubernetes'."""
+def test_messages_about_limits_contain_the_limit() -> None:
+    """Except for messages of the API, which are those of Kubernetes."""
     excess = re.compile(r"\btoo (large|many|long|deeply|big|much)\b")
     for module in MODULES:
         if "api" in module.parts or module.stem == "cron":
@@ -100,17 +100,17 @@ def test_messages_tell_limits_in_numbers() -> None:
         templates = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and excess.search(node.value):
-                is_told = id(node) in documentation or id(node) in templates or re.search(r"\d", node.value)
-                assert is_told or node.value in WITHOUT_LIMIT, f"{module}:{node.lineno}: {node.value}"
+                has_limit = id(node) in documentation or id(node) in templates or re.search(r"\d", node.value)
+                assert has_limit or node.value in WITHOUT_LIMIT, f"{module}:{node.lineno}: {node.value}"
 
 
-#: Of all programs on a machine together; the kernel's own number is for who runs the machine.
+#: The limit of the whole machine, which only its administrator can change.
 WITHOUT_LIMIT = ("has too many open files, of all programs together",)
 
 
 FOLDERS = ("docs", "examples", "benchmarks", "tests", ".github")
 PAGES = [*sorted(ROOT.glob("*.md")), *(page for folder in FOLDERS for page in sorted((ROOT / folder).rglob("*.md")))]
-#: What looks like a heading or a link in a block of code is neither.
+#: Code blocks, which contain no headings and links.
 _BLOCK = re.compile(r"^ *(?P<fence>`{3,}).*?^ *(?P=fence)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?P<target>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)")
 
@@ -134,8 +134,8 @@ def anchors_of(page: Path) -> set[str]:
     return {f"{anchor}-{number}" if number else anchor for anchor in anchors for number in range(anchors[anchor])}
 
 
-def test_links_and_anchors_lead_somewhere() -> None:
-    seen = 0
+def test_targets_of_links_exist() -> None:
+    link_count = 0
     for page in PAGES:
         for link in _LINK.finditer(prose_of(page)):
             target, anchor = link["target"], link["anchor"]
@@ -146,27 +146,27 @@ def test_links_and_anchors_lead_somewhere() -> None:
             assert path.is_relative_to(ROOT), f"{page.relative_to(ROOT)} links to {target}, outside the repository"
             if anchor:
                 assert anchor in anchors_of(path), f"{page.relative_to(ROOT)} links to {target}#{anchor}"
-            seen += 1
-    assert seen > 500  # a pattern that stopped matching would let everything pass
+            link_count += 1
+    assert link_count > 500  # otherwise the pattern no longer matches
 
 
-def test_tables_of_pages_are_whole() -> None:
-    """A row behind an empty line is no row any more, and is shown with its bars."""
+def test_tables_on_pages_have_no_empty_lines() -> None:
+    """Rows after an empty line would be shown as text."""
     for page in PAGES:
         text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
         for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
             assert re.match(r".*\n\|[\s:|-]+\|\n", block), f"{page.relative_to(ROOT)}: {block[:100]}"
 
 
-def test_the_page_of_results_names_the_tests_that_show_its_tables() -> None:
-    """Those that are marked `headline`, which fail in CI when they are skipped."""
+def test_the_results_page_names_all_headline_tests() -> None:
+    """Tests with the mark `headline` fail in CI if they are skipped."""
     page = ROOT / "docs" / "explanation" / "results.md"
-    named = set(re.findall(r"test_\w+\.py", page.read_text(encoding="utf-8")))
+    names_on_page = set(re.findall(r"test_\w+\.py", page.read_text(encoding="utf-8")))
     marked = {path.name for path in TESTS.rglob("test_*.py") if "pytest.mark.headline" in path.read_text()}
-    assert marked - {"test_skipped.py", "test_tidy.py"} <= named
+    assert marked - {"test_skip_summary.py", "test_tidy.py"} <= names_on_page
 
 
-def test_nothing_of_this_machine_is_in_the_repository() -> None:
+def test_no_path_of_a_machine_is_in_the_repository() -> None:
     machine_paths = re.compile(r"/(?:work|root|home)/[a-z]")
     for path, text in tracked_texts():
         if path != Path("tests/test_tidy.py"):

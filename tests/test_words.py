@@ -1,4 +1,4 @@
-"""One word, one thing: what the glossary names is defined once in the code, and no class shares its name."""
+"""Each word of the glossary is defined once in the code, and class names are unique."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ GLOSSARY = (REPOSITORY / "docs" / "glossary.md").read_text(encoding="utf-8")
 
 
 def modules() -> Iterator[ast.Module]:
-    """Yield every module of the product."""
+    """Yield every module of the source."""
     for path in sorted((REPOSITORY / "src").rglob("*.py")):
         yield ast.parse(path.read_text(encoding="utf-8"))
 
 
 def named_types(module: ast.Module) -> Iterator[str]:
-    """Yield the classes, new types and aliases of types that a module defines."""
+    """Yield the names of the classes, new types and type aliases that a module defines."""
     for part in module.body:
         if isinstance(part, ast.ClassDef):
             yield part.name
@@ -30,7 +30,7 @@ def named_types(module: ast.Module) -> Iterator[str]:
 
 
 def glossary() -> set[str]:
-    """Return the words of the glossary, written as classes are: `Fidelity note` is FidelityNote."""
+    """Return the words of the glossary as class names: FidelityNote for `Fidelity note`."""
     words = re.findall(r"\*([\w ,]+)\*", GLOSSARY.split("## Words")[1])
     singles = {single for word in words for single in word.split(", ")}
     return {"".join(part.capitalize() for part in single.split()) for single in singles}
@@ -49,7 +49,7 @@ def test_no_two_classes_share_a_name() -> None:
     assert {name: count for name, count in CLASSES.items() if count > 1} == {}
 
 
-#: Participles that say what happened to a thing instead of what it is.
+#: Participles, which say what happened to a thing and not what it is.
 PARTICIPLES = {"asked", "found", "given", "heard", "meant", "said", "shown", "told"}
 
 
@@ -68,5 +68,5 @@ def named_things(module: ast.Module) -> Iterator[str]:
             )
 
 
-def test_nothing_is_named_by_what_happened_to_it() -> None:
+def test_no_parameter_or_attribute_is_named_by_a_participle() -> None:
     assert {name for module in modules() for name in named_things(module)} & PARTICIPLES == set()

@@ -1,1 +1,1 @@
-"""Real clients of the API, used as people use them: kubectl and the Python client."""
+"""Real clients of the served API: kubectl, helm and the Python client."""

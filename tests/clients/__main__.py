@@ -1,7 +1,7 @@
 """Records transcripts from a real kube-apiserver: `python -m clients [NAME]...` (with `tests` on the Python path).
 
-etcd, kube-apiserver and kubectl are built first if need be, which takes minutes once. To record a new session, write a
-file of comments and commands only into `transcripts`, run this, and review what was printed.
+etcd, kube-apiserver and kubectl are built on first use, which takes minutes. To record a new session, write a file with
+only comments and commands into `transcripts`, run this command, and review the output.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from pathlib import Path
 import yaml
 
 from clients.kubectl import Kubectl, build_kubectl
-from clients.transcripts import FOLDER, play, read, write
+from clients.transcripts import FOLDER, read, replay, write
 from conformance.real_server import real_server
 
 
 def main(names: list[str]) -> None:
-    """Record the transcripts of these names, or all."""
+    """Record the transcripts with these names, or all."""
     binary = build_kubectl()
     with tempfile.TemporaryDirectory(prefix="transcripts-") as folder, real_server(Path(folder)) as server:
         kubeconfig = Path(folder) / "kubeconfig"
@@ -26,7 +26,7 @@ def main(names: list[str]) -> None:
         for path in sorted(FOLDER.glob("*.txt")):
             if not names or path.stem in names:
                 print(path.stem, flush=True)
-                write(path, list(play(read(path), Kubectl(binary, kubeconfig, Path(folder), path.stem))))
+                write(path, list(replay(read(path), Kubectl(binary, kubeconfig, Path(folder), path.stem))))
 
 
 def _config(url: str) -> dict[str, object]:

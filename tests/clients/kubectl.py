@@ -1,4 +1,4 @@
-"""The real kubectl, with a home of its own."""
+"""The real kubectl, with a separate home folder."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import yaml
 
-#: Longer than any command of the tests takes on a busy machine.
-_SECONDS = 60
+#: Maximum duration of a command, longer than any takes on a busy machine.
+_TIMEOUT_S = 60
 
 
 def build_kubectl() -> Path:
-    """Return the program, built from its Go module on first use; fails with RunFailed where there is no Go."""
+    """Return the program; build it from its Go module on first use. Raises RunFailed if Go is not installed."""
     from batkube.schedulers.build.builder import ensure_built
     from batkube.schedulers.named_programs import find_recipe
     from conformance.real_server import cache_folder
@@ -23,11 +23,11 @@ def build_kubectl() -> Path:
     return ensure_built(find_recipe("kubectl"), cache_folder())
 
 
-class Ended(NamedTuple):
-    """What a command left behind."""
+class KubectlResult(NamedTuple):
+    """The exit code and the output of a command."""
 
     code: int
-    #: Both streams, in the order in which they were written.
+    #: Standard output and error, in the order of their writes.
     text: str
 
 
@@ -36,7 +36,7 @@ class Kubectl:
 
     def __init__(self, program: Path, kubeconfig: Path, home: Path, namespace: str = "default") -> None:
         self._program = program
-        #: Where its caches, temporary files and configuration are; the user's own are not touched.
+        #: Folder for its caches, temporary files and configuration, instead of the user's.
         self._home = home
         config = yaml.safe_load(kubeconfig.read_text())
         self.namespace = namespace
@@ -46,40 +46,40 @@ class Kubectl:
         self._kubeconfig.chmod(0o600)
 
     def within(self, namespace: str) -> Kubectl:
-        """Return the same for another namespace."""
+        """Return a kubectl for another namespace."""
         return Kubectl(self._program, self._kubeconfig, self._home, namespace)
 
     def __call__(self, *arguments: str, stdin: str = "") -> str:
-        """Run a command that must succeed, and return what it printed."""
-        ended = self.ended(*arguments, stdin=stdin)
-        assert ended.code == 0, f"kubectl {' '.join(arguments)}: {ended.text}"
-        return ended.text
+        """Run a command, assert that it succeeds, and return its output."""
+        result = self.execute(*arguments, stdin=stdin)
+        assert result.code == 0, f"kubectl {' '.join(arguments)}: {result.text}"
+        return result.text
 
     def fails(self, *arguments: str, stdin: str = "") -> str:
-        """Run a command that must fail, and return what it printed."""
-        ended = self.ended(*arguments, stdin=stdin)
-        assert ended.code != 0, f"kubectl {' '.join(arguments)} did not fail: {ended.text}"
-        return ended.text
+        """Run a command, assert that it fails, and return its output."""
+        result = self.execute(*arguments, stdin=stdin)
+        assert result.code != 0, f"kubectl {' '.join(arguments)} did not fail: {result.text}"
+        return result.text
 
-    def ended(
+    def execute(
         self, *arguments: str, stdin: str = "", folder: Path | None = None, variables: Mapping[str, str] | None = None
-    ) -> Ended:
-        """Run a command to its end, whatever that is."""
-        done = subprocess.run(
+    ) -> KubectlResult:
+        """Run a command, and return its result."""
+        completed = subprocess.run(
             [str(self._program), *arguments],
             input=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=_SECONDS,
+            timeout=_TIMEOUT_S,
             check=False,
             cwd=folder,
             env={**self.environment(), **(variables or {})},
         )
-        return Ended(done.returncode, done.stdout)
+        return KubectlResult(completed.returncode, completed.stdout)
 
-    def started(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start a command that goes on, such as a watch; the caller ends it."""
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start a command that does not end by itself, such as a watch; the caller kills it."""
         return subprocess.Popen(
             [str(self._program), *arguments],
             stdout=subprocess.PIPE,
@@ -90,6 +90,6 @@ class Kubectl:
         )
 
     def environment(self) -> dict[str, str]:
-        """Return the environment of a command: a bare one, so that nothing of the user's shows."""
+        """Return the environment of a command, without the user's own variables."""
         own = {"HOME": str(self._home), "TMPDIR": str(self._home), "KUBECONFIG": str(self._kubeconfig)}
         return {**own, "PATH": os.environ["PATH"], "TZ": "UTC"}

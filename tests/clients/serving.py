@@ -1,4 +1,4 @@
-"""`batkube serve` as a program of its own, as a user starts it."""
+"""`batkube serve` in a separate process."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from typing import NamedTuple
 
 import yaml
 
-_START_SECONDS = 60.0
+_START_TIMEOUT_S = 60.0
 
 
 class Served(NamedTuple):
-    """A cluster that is being served."""
+    """A running server of a simulated cluster."""
 
     kubeconfig: Path
     url: str
     token: str
     authority: str
-    #: The process of the server.
+    #: The process id of the server.
     pid: int
 
     @property
     def port(self) -> int:
-        """The port that it listens on."""
+        """The port of the server."""
         return int(self.url.rpartition(":")[2])
 
 
 def command(out: Path, *options: str) -> list[str]:
-    """Return the command line that serves into the folder `out`."""
+    """Return the command line of a server with the output folder `out`."""
     return [sys.executable, "-m", "batkube", "serve", "--out", str(out), *options]
 
 
 @contextlib.contextmanager
 def served(out: Path, *options: str) -> Iterator[Served]:
-    """Serve with these options until the end of the block; ready when entered."""
+    """Start a server with these options, wait until it is ready, and stop it at the end of the block."""
     log = out.with_suffix(".log")
     with log.open("wb") as file:
         process = subprocess.Popen(command(out, *options), stdout=file, stderr=subprocess.STDOUT)
         try:
-            _await(out / "kubeconfig", process, log)
+            _wait_until_ready(out / "kubeconfig", process, log)
             config = yaml.safe_load((out / "kubeconfig").read_text())
             cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
             authority = cluster["certificate-authority-data"]
@@ -53,9 +53,9 @@ def served(out: Path, *options: str) -> Iterator[Served]:
             process.wait(30)
 
 
-def _await(kubeconfig: Path, process: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + _START_SECONDS
+def _wait_until_ready(kubeconfig: Path, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + _START_TIMEOUT_S
     while not (kubeconfig.exists() and kubeconfig.stat().st_size):
-        assert process.poll() is None, f"batkube serve ended at once: {log.read_text()}"
-        assert time.monotonic() < end, f"batkube serve is not ready: {log.read_text()}"
+        assert process.poll() is None, f"batkube serve exited: {log.read_text()}"
+        assert time.monotonic() < deadline, f"batkube serve is not ready: {log.read_text()}"
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""kubectl prints with our API what it prints with a real one: see clients.transcripts."""
+"""kubectl has the same output with our API as with a real one: see clients.transcripts."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import pytest
 
 from clients.kubectl import Kubectl
 from clients.serving import Served
-from clients.transcripts import FOLDER, Exchange, play, read
+from clients.transcripts import FOLDER, Exchange, read, replay
 
 _PADDING = re.compile(r"(?<=\S) {2,}")
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in sorted(FOLDER.glob("*.txt"))])
-def test_a_session_prints_what_it_did_on_a_real_server(
+def test_a_session_has_the_output_of_a_real_server(
     path: Path, bare: Served, kubectl_program: Path, tmp_path: Path
 ) -> None:
     kubectl = Kubectl(kubectl_program, bare.kubeconfig, tmp_path, path.stem)
     recorded = read(path)
 
-    for then, now in zip(recorded, play(recorded, kubectl), strict=True):
-        assert shown(now) == shown(then)
+    for expected, actual in zip(recorded, replay(recorded, kubectl), strict=True):
+        assert exchange_text(actual) == exchange_text(expected)
 
 
-def shown(exchange: Exchange) -> str:
-    """Return an exchange as at a terminal, but without kubectl's padding, which is wider once an age is."""
+def exchange_text(exchange: Exchange) -> str:
+    """Return an exchange as in a terminal, without kubectl's padding, whose width depends on ages."""
     return _PADDING.sub("  ", f"$ {exchange.command}\n{exchange.output}\n")

@@ -1,7 +1,7 @@
-"""Work on a simulated cluster, seen with kubectl: deployments, jobs, pods, and what they leave in logs and events.
+"""Deployments, jobs and pods of a simulated cluster as shown by kubectl, with their logs and events.
 
-What kubectl prints of objects alone is compared with a real server in `test_kubectl_transcripts`; this is about what
-controllers, scheduler and kubelets do to them.
+`test_kubectl_transcripts` compares the output for objects with a real server. This module tests the effects of
+controllers, scheduler and kubelets.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ spec:
 
 
 def rows(table: str) -> list[list[str]]:
-    """Return the cells of a table below its heads; columns are told apart by several spaces."""
+    """Return the cells of a table below its header; columns are separated by several spaces."""
     return [re.split(r"\s{2,}", line.strip()) for line in table.splitlines()[1:]]
 
 
-def column(table: str, head: str) -> list[str]:
+def column(table: str, name: str) -> list[str]:
     """Return one column of a table."""
     heads = re.split(r"\s{2,}", table.splitlines()[0].strip())
-    return [row[heads.index(head)] for row in rows(table)]
+    return [row[heads.index(name)] for row in rows(table)]
 
 
-def test_a_deployment_comes_up_and_is_shown_at_every_level(kubectl: Kubectl) -> None:
+def test_a_deployment_its_replica_set_and_its_pods_become_ready(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=nginx", "--replicas=3")
     assert kubectl("rollout", "status", "deployment/web").endswith('deployment "web" successfully rolled out\n')
 
@@ -47,7 +47,7 @@ def test_a_deployment_comes_up_and_is_shown_at_every_level(kubectl: Kubectl) -> 
     assert rows(replica_sets)[0][1:4] == ["3", "3", "3"]
     assert column(pods, "READY") == ["1/1"] * 3
     assert column(pods, "STATUS") == ["Running"] * 3
-    assert len(set(column(pods, "NODE"))) == 3, "they are spread"
+    assert len(set(column(pods, "NODE"))) == 3, "the pods are spread over nodes"
     assert kubectl("get", "all", "-o", "name").count("\n") == 5
 
     described = kubectl("describe", "deployment", "web")
@@ -56,7 +56,7 @@ def test_a_deployment_comes_up_and_is_shown_at_every_level(kubectl: Kubectl) -> 
     assert f"Scaled up replica set {rows(replica_sets)[0][0]} from 0 to 3" in described
 
 
-def test_a_deployment_is_rolled_forward_back_and_anew(kubectl: Kubectl) -> None:
+def test_a_deployment_is_updated_rolled_back_and_restarted(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=nginx:1", "--replicas=2")
     kubectl("rollout", "status", "deployment/web")
 
@@ -81,18 +81,18 @@ def images(kubectl: Kubectl) -> list[str]:
     return kubectl("get", "pods", "-o", "jsonpath={.items[*].spec.containers[0].image}").split()
 
 
-def test_a_rollout_that_cannot_finish_is_waited_for_in_vain(kubectl: Kubectl) -> None:
+def test_waiting_for_a_rollout_that_cannot_finish_times_out(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=nginx")
     kubectl("set", "resources", "deployment/web", "--requests=cpu=100")
 
-    told = kubectl.fails("rollout", "status", "deployment/web", "--timeout=300ms")
+    output = kubectl.fails("rollout", "status", "deployment/web", "--timeout=300ms")
 
-    assert "Waiting for deployment" in told
-    assert "1 old replicas are pending termination" in told
+    assert "Waiting for deployment" in output
+    assert "1 old replicas are pending termination" in output
     assert sorted(column(kubectl("get", "pods"), "STATUS")) == ["Pending", "Running"]
 
 
-def test_scaling_makes_and_takes_pods(kubectl: Kubectl) -> None:
+def test_scaling_creates_and_deletes_pods(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=nginx")
 
     assert kubectl("scale", "deployment/web", "--replicas=4") == "deployment.apps/web scaled\n"
@@ -115,7 +115,7 @@ def test_deleting_a_deployment_deletes_or_orphans_its_pods(kubectl: Kubectl) -> 
     assert kubectl("get", "rs", "-o", "jsonpath={.items[0].metadata.ownerReferences}") == ""
 
 
-def test_a_job_is_watched_to_its_end(kubectl: Kubectl) -> None:
+def test_a_job_completes(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=JOB)
 
     assert kubectl("wait", "--for=condition=complete", "job/simulation", "--timeout=20s") == (
@@ -135,15 +135,15 @@ def test_a_job_is_watched_to_its_end(kubectl: Kubectl) -> None:
 
 def test_a_watch_prints_each_step_of_a_pod(kubectl: Kubectl) -> None:
     kubectl("run", "before", "--image=busybox")
-    watching = kubectl.started("get", "pods", "--watch", "--output-watch-events")
+    watching = kubectl.start("get", "pods", "--watch", "--output-watch-events")
     try:
         assert watching.stdout is not None
         heads, first = (next(watching.stdout).split() for _ in range(2))
         kubectl("run", "once", "--image=busybox", "--restart=Never", "--", "sleep", "1")
-        seen = []
+        lines_of_pod = []
         for line in watching.stdout:
             if "once" in line:
-                seen.append(line.split())
+                lines_of_pod.append(line.split())
             if "Completed" in line:
                 break
         kubectl("delete", "pod", "once")
@@ -154,12 +154,12 @@ def test_a_watch_prints_each_step_of_a_pod(kubectl: Kubectl) -> None:
 
     assert heads == ["EVENT", "NAME", "READY", "STATUS", "RESTARTS", "AGE"]
     assert first[:2] == ["ADDED", "before"]
-    steps = [cells[3] for cells in seen]
+    steps = [cells[3] for cells in lines_of_pod]
     assert list(dict.fromkeys(steps)) == ["Pending", "ContainerCreating", "Running", "Completed"]
-    assert [cells[0] for cells in seen] == ["ADDED", *["MODIFIED"] * (len(steps) - 1)]
+    assert [cells[0] for cells in lines_of_pod] == ["ADDED", *["MODIFIED"] * (len(steps) - 1)]
 
 
-def test_a_pod_tells_its_story_in_logs_and_events(kubectl: Kubectl) -> None:
+def test_a_pod_has_logs_and_events(kubectl: Kubectl) -> None:
     kubectl("run", "once", "--image=busybox:1", "--restart=Never", "--", "sleep", "1")
     kubectl("wait", "pod/once", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=20s")
 
@@ -184,7 +184,7 @@ def test_a_log_is_followed_until_the_container_ends(kubectl: Kubectl) -> None:
     assert kubectl("logs", "--follow", "once").splitlines()[-1].endswith("ended with exit code 0 after 1 s")
 
 
-def test_a_pod_that_fits_nowhere_says_why(kubectl: Kubectl) -> None:
+def test_the_reason_of_an_unschedulable_pod_is_reported(kubectl: Kubectl) -> None:
     overrides = {"spec": {"containers": [{"name": "big", "image": "x", "resources": {"requests": {"cpu": "100"}}}]}}
     kubectl("run", "big", "--image=x", "--overrides", json.dumps(overrides))
     kubectl("wait", "pod/big", "--for=condition=PodScheduled=false", "--timeout=10s")
@@ -197,7 +197,7 @@ def test_a_pod_that_fits_nowhere_says_why(kubectl: Kubectl) -> None:
     )
 
 
-def test_use_is_what_pods_request(kubectl: Kubectl) -> None:
+def test_top_shows_the_requests_of_pods(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=nginx")
     kubectl("set", "resources", "deployment/web", "--requests=cpu=250m,memory=64Mi")
     kubectl("rollout", "status", "deployment/web")
@@ -207,10 +207,10 @@ def test_use_is_what_pods_request(kubectl: Kubectl) -> None:
     nodes = kubectl("top", "nodes")
     assert nodes.splitlines()[0].split() == ["NAME", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"]
     assert column(nodes, "NAME") == [f"node-{number}" for number in range(4)]
-    assert kubectl.fails("top", "pod", "nobody").startswith("Error from server (NotFound)")
+    assert kubectl.fails("top", "pod", "absent").startswith("Error from server (NotFound)")
 
 
-def test_a_service_and_an_autoscaler_can_be_made_for_a_deployment(kubectl: Kubectl) -> None:
+def test_a_service_and_an_autoscaler_can_be_created_for_a_deployment(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=nginx")
 
     assert kubectl("expose", "deployment/web", "--port=80") == "service/web exposed\n"
@@ -221,7 +221,7 @@ def test_a_service_and_an_autoscaler_can_be_made_for_a_deployment(kubectl: Kubec
     assert (service[1], service[4], service[6]) == ("ClusterIP", "80/TCP", "app=web")
 
 
-def test_what_containers_would_have_to_do_is_refused_clearly(kubectl: Kubectl) -> None:
+def test_exec_attach_and_port_forward_are_rejected(kubectl: Kubectl) -> None:
     kubectl("run", "once", "--image=busybox")
     kubectl("wait", "pod/once", "--for=condition=Ready", "--timeout=10s")
 
@@ -229,7 +229,7 @@ def test_what_containers_would_have_to_do_is_refused_clearly(kubectl: Kubectl) -
         assert "a simulated cluster cannot" in kubectl.fails(*command)
 
 
-def test_a_namespace_takes_everything_with_it(kubectl: Kubectl) -> None:
+def test_deleting_a_namespace_deletes_its_contents(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=nginx")
     kubectl("rollout", "status", "deployment/web")
 
@@ -239,12 +239,12 @@ def test_a_namespace_takes_everything_with_it(kubectl: Kubectl) -> None:
     assert "NotFound" in kubectl.fails("get", "namespace", kubectl.namespace)
 
 
-def test_everything_can_be_looked_at_across_namespaces(kubectl: Kubectl) -> None:
+def test_all_namespaces_explain_and_api_resources_are_served(kubectl: Kubectl) -> None:
     kubectl("run", "once", "--image=busybox")
 
     assert [kubectl.namespace, "once"] in [row[:2] for row in rows(kubectl("get", "pods", "-A"))]
-    explained = kubectl("explain", "pod.spec.containers.resources")
-    assert "FIELD: resources <ResourceRequirements>" in explained
-    assert "requests\t<map[string]Quantity>" in explained
+    explanation = kubectl("explain", "pod.spec.containers.resources")
+    assert "FIELD: resources <ResourceRequirements>" in explanation
+    assert "requests\t<map[string]Quantity>" in explanation
     assert "no-such-thing" not in kubectl("api-resources", "-o", "name")
     assert "pods.metrics.k8s.io" in kubectl("api-resources", "-o", "name")

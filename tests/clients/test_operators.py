@@ -1,4 +1,4 @@
-"""What comes with operators: their definitions by server-side apply, and charts by helm, where the programs are."""
+"""Operators: their custom resource definitions are applied by the server, and helm installs their charts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHART = """apiVersion: v2
 name: demo
 version: 1.0.0
 """
-#: In the folder `crds`, so that it is there, and established, before anything else of the chart.
+#: In the folder `crds`, which helm installs before everything else of a chart.
 DEFINITION = """apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: widgets.demo.example.com}
@@ -73,12 +73,12 @@ IMAGE = "jsonpath={.spec.template.spec.containers[0].image}"
 
 
 class Helm:
-    """The real helm with a chart of ours, in a namespace of the test's own."""
+    """The real helm with a chart for one test, in a new namespace."""
 
     def __init__(self, binary: Path, cluster: Served, namespace: str, home: Path) -> None:
         self._binary = binary
         self._home = home
-        self._at = ["--kubeconfig", str(cluster.kubeconfig), "--namespace", namespace]
+        self._options = ["--kubeconfig", str(cluster.kubeconfig), "--namespace", namespace]
         self.chart = home / "demo"
         for folder in ("templates", "crds"):
             (self.chart / folder).mkdir(parents=True)
@@ -88,31 +88,31 @@ class Helm:
         (self.chart / "templates" / "all.yaml").write_text(TEMPLATES)
 
     def __call__(self, *arguments: str | Path, code: int = 0) -> str:
-        """Return what it printed."""
-        done = subprocess.run(
-            [self._binary, *arguments, *self._at],
+        """Run a command, assert its exit code, and return its output."""
+        result = subprocess.run(
+            [self._binary, *arguments, *self._options],
             capture_output=True,
             text=True,
             check=False,
             env={"HOME": str(self._home)},
             timeout=120,
         )
-        assert done.returncode == code, done.stderr
-        return done.stdout + done.stderr
+        assert result.returncode == code, result.stderr
+        return result.stdout + result.stderr
 
 
 @pytest.fixture
-def helm(cluster: Served, kubectl: Kubectl, tmp_path: Path, kept_program: Callable[[str], str]) -> Helm:
-    """Helm in the namespace of `kubectl`; only where it is built."""
-    binary = ensure_built(find_recipe(kept_program("helm")), cache_folder())
+def helm(cluster: Served, kubectl: Kubectl, tmp_path: Path, built_program: Callable[[str], str]) -> Helm:
+    """Helm in the namespace of `kubectl`, if it is built."""
+    binary = ensure_built(find_recipe(built_program("helm")), cache_folder())
     return Helm(binary, cluster, kubectl.namespace, tmp_path)
 
 
 @pytest.mark.parametrize("title", ["volcano@1.10.0", "kueue@0.10.0", "scheduler-plugins@0.30.6", "kube-batch@0.5.0"])
-def test_definitions_are_applied_by_the_server_twice_and_served(
-    bare: Served, kubectl_program: Path, tmp_path: Path, kept_program: Callable[[str], str], title: str
+def test_definitions_of_schedulers_can_be_applied_twice_and_are_served(
+    bare: Served, kubectl_program: Path, tmp_path: Path, built_program: Callable[[str], str], title: str
 ) -> None:
-    binary = ensure_built(find_recipe(kept_program(title)), cache_folder())
+    binary = ensure_built(find_recipe(built_program(title)), cache_folder())
     definitions = decode_definitions((binary.parent / DEFINITIONS).read_bytes())
     kubectl = Kubectl(kubectl_program, bare.kubeconfig, tmp_path)
     stdin = json.dumps({"apiVersion": "v1", "kind": "List", "items": definitions})
@@ -128,7 +128,7 @@ def test_definitions_are_applied_by_the_server_twice_and_served(
     kubectl("delete", "-f", "-", stdin=stdin)
 
 
-#: Where operators keep their definitions in their Go modules.
+#: The folders of the definitions in the Go modules of operators.
 MODULES = {
     "github.com/kubeflow/spark-operator/v2": "config/crd/bases",
     "github.com/kubeflow/trainer/v2": "manifests/base/crds",
@@ -139,7 +139,7 @@ MODULES = {
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_the_definitions_in_an_operators_module_are_applied_by_the_server(
+def test_definitions_in_the_module_of_an_operator_can_be_applied_twice(
     bare: Served, kubectl_program: Path, tmp_path: Path, module: str
 ) -> None:
     files = _files_of_module(module, MODULES[module])
@@ -148,28 +148,28 @@ def test_the_definitions_in_an_operators_module_are_applied_by_the_server(
 
     first = kubectl("apply", "--server-side", *arguments)
     again = kubectl("apply", "--server-side", *arguments)
-    waited = kubectl("wait", "--for=condition=Established", *arguments, "--timeout=20s")
+    conditions = kubectl("wait", "--for=condition=Established", *arguments, "--timeout=20s")
     kubectl("delete", *arguments)
 
     assert first.count("serverside-applied") == again.count("serverside-applied") >= len(files)
-    assert waited.count("condition met") >= len(files)
+    assert conditions.count("condition met") >= len(files)
 
 
 def _files_of_module(module: str, folder: str) -> list[Path]:
-    """Return the files in a folder of a Go module, in the newest version that somebody has downloaded."""
+    """Return the files in a folder of a Go module, in the newest downloaded version."""
     go = shutil.which("go")
     if go is None:
-        pytest.skip("needs Go, in whose cache the modules of operators are")
+        pytest.skip("needs Go, whose cache has the modules of operators")
     cache = subprocess.run([go, "env", "GOMODCACHE"], capture_output=True, text=True, check=True).stdout.strip()
-    place = Path(cache) / f"{module}@v"
-    versions = [found for found in place.parent.glob(f"{place.name}*") if (found / folder).is_dir()]
+    module_path = Path(cache) / f"{module}@v"
+    versions = [path for path in module_path.parent.glob(f"{module_path.name}*") if (path / folder).is_dir()]
     if not versions:
         pytest.skip(f"needs the module {module} in Go's cache: go mod download {module}@latest")
-    newest = max(versions, key=lambda each: [int(part) for part in re.findall(r"\d+", each.name.partition("@")[2])])
+    newest = max(versions, key=lambda path: [int(part) for part in re.findall(r"\d+", path.name.partition("@")[2])])
     return sorted((newest / folder).glob("*_*.yaml"))
 
 
-def test_a_chart_is_installed_upgraded_rolled_back_tested_and_taken_away(helm: Helm, kubectl: Kubectl) -> None:
+def test_a_chart_is_installed_upgraded_rolled_back_tested_and_uninstalled(helm: Helm, kubectl: Kubectl) -> None:
     helm("install", "one", helm.chart, "--wait")
     assert "widget.demo.example.com/one" in kubectl("get", "widgets", "-o", "name")
     assert kubectl("get", "job", "one-before", "-o", "jsonpath={.status.succeeded}") == "1"
@@ -184,17 +184,17 @@ def test_a_chart_is_installed_upgraded_rolled_back_tested_and_taken_away(helm: H
     assert "NotFound" in kubectl.fails("get", "widget", "one")
 
 
-def test_an_upgrade_whose_pods_fit_nowhere_is_taken_back(helm: Helm, kubectl: Kubectl) -> None:
+def test_an_upgrade_with_unschedulable_pods_is_rolled_back(helm: Helm, kubectl: Kubectl) -> None:
     helm("install", "one", helm.chart, "--wait")
 
-    said = helm("upgrade", "one", helm.chart, "--atomic", "--timeout", "5s", "--set", "tag=2,cpu=100", code=1)
+    output = helm("upgrade", "one", helm.chart, "--atomic", "--timeout", "5s", "--set", "tag=2,cpu=100", code=1)
 
-    assert "has been rolled back" in said
+    assert "has been rolled back" in output
     assert kubectl("get", "deployment", "one", "-o", IMAGE) == "demo:1"
     assert "Rollback to 1" in helm("history", "one")
 
 
-def test_a_test_and_a_hook_that_fail_are_told(helm: Helm, kubectl: Kubectl) -> None:
+def test_failed_tests_and_hooks_are_reported(helm: Helm, kubectl: Kubectl) -> None:
     helm("install", "one", helm.chart, "--wait", "--set", "testCode=3")
 
     tested = helm("test", "one", code=1)

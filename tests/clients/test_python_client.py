@@ -1,4 +1,4 @@
-"""The `kubernetes` package: what scripts and operators in Python use."""
+"""The Python client: the package `kubernetes`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from clients.cutting import network_to
+from clients.faulty_network import network_to
 from clients.serving import Served
 from clients.transcripts import MANIFESTS
 
@@ -34,33 +34,33 @@ def api(cluster: Served) -> Iterator[client.ApiClient]:
 
 @pytest.fixture
 def core(api: client.ApiClient, namespace: str) -> client.CoreV1Api:
-    """The core group, with a namespace of the test's own."""
-    found = client.CoreV1Api(api)
-    found.create_namespace({"metadata": {"name": namespace}})
-    return found
+    """A client of the core group; the namespace of the test is created."""
+    group = client.CoreV1Api(api)
+    group.create_namespace({"metadata": {"name": namespace}})
+    return group
 
 
 def pod(name: str, *command: str, **labels: str) -> dict[str, Any]:
-    """A pod that runs a command, or for ever."""
+    """Return a pod that runs `command`; without one, it runs forever."""
     container = {"name": "only", "image": "busybox", **({"command": list(command)} if command else {})}
     return {"metadata": {"name": name, "labels": labels}, "spec": {"restartPolicy": "Never", "containers": [container]}}
 
 
 def config_map(name: str, **data: str) -> dict[str, Any]:
-    """A config map that is told from those that every namespace has."""
+    """Return a ConfigMap with a label, because every namespace has another one."""
     return {"metadata": {"name": name, "labels": {"made-by": "test"}}, "data": data}
 
 
-OURS = {"label_selector": "made-by=test"}
+WITH_LABEL = {"label_selector": "made-by=test"}
 
 
-def eventually(describes: str, check: Any, seconds: float = 20.0) -> Any:  # noqa: ANN401 - whatever `check` finds
-    """Return what `check` finds once it finds something."""
-    end = time.monotonic() + seconds
-    while not (found := check()):
-        assert time.monotonic() < end, f"it never happened: {describes}"
+def wait_for(description: str, check: Any, seconds: float = 20.0) -> Any:  # noqa: ANN401 - the result of `check`
+    """Call `check` until its result is true, and return the result."""
+    deadline = time.monotonic() + seconds
+    while not (result := check()):
+        assert time.monotonic() < deadline, f"timed out: {description}"
         time.sleep(0.05)
-    return found
+    return result
 
 
 def test_an_object_is_created_read_changed_listed_and_deleted(core: client.CoreV1Api, namespace: str) -> None:
@@ -71,18 +71,18 @@ def test_an_object_is_created_read_changed_listed_and_deleted(core: client.CoreV
     assert core.read_namespaced_config_map("settings", namespace).data == {"color": "blue"}
     assert replaced.metadata.uid == created.metadata.uid
     assert int(replaced.metadata.resource_version) > int(created.metadata.resource_version)
-    assert [one.metadata.name for one in core.list_namespaced_config_map(namespace, **OURS).items] == ["settings"]
+    assert [one.metadata.name for one in core.list_namespaced_config_map(namespace, **WITH_LABEL).items] == ["settings"]
 
     assert core.delete_namespaced_config_map("settings", namespace)["status"] == "Success"
-    assert core.list_namespaced_config_map(namespace, **OURS).items == []
+    assert core.list_namespaced_config_map(namespace, **WITH_LABEL).items == []
 
 
-def test_an_error_tells_its_code_and_reason_in_the_body(core: client.CoreV1Api, namespace: str) -> None:
+def test_an_error_has_a_code_and_a_reason_in_the_body(core: client.CoreV1Api, namespace: str) -> None:
     stale = core.create_namespaced_config_map(namespace, config_map("settings"))
     core.patch_namespaced_config_map("settings", namespace, {"data": {"a": "b"}})
 
     with pytest.raises(ApiException) as missing:
-        core.read_namespaced_pod("nobody", namespace)
+        core.read_namespaced_pod("absent", namespace)
     with pytest.raises(ApiException) as conflict:
         core.replace_namespaced_config_map("settings", namespace, stale)
     with pytest.raises(ApiException) as invalid:
@@ -95,30 +95,30 @@ def test_an_error_tells_its_code_and_reason_in_the_body(core: client.CoreV1Api, 
 
 
 @pytest.mark.parametrize(
-    ("media_type", "patch", "left"),
+    ("media_type", "patch", "data"),
     [
         ("application/json-patch+json", [{"op": "replace", "path": "/data/a", "value": "2"}], {"a": "2", "b": "1"}),
         ("application/merge-patch+json", {"data": {"a": None}}, {"b": "1"}),
         ("application/strategic-merge-patch+json", {"data": {"$patch": "replace", "c": "3"}}, {"c": "3"}),
     ],
 )
-def test_every_kind_of_patch_is_taken(
-    core: client.CoreV1Api, namespace: str, media_type: str, patch: object, left: dict[str, str]
+def test_every_kind_of_patch_is_applied(
+    core: client.CoreV1Api, namespace: str, media_type: str, patch: object, data: dict[str, str]
 ) -> None:
     core.create_namespaced_config_map(namespace, config_map("settings", a="1", b="1"))
 
     patched = core.patch_namespaced_config_map("settings", namespace, patch, _content_type=media_type)
 
-    assert patched.data == left
+    assert patched.data == data
 
 
-def test_a_long_list_comes_in_pages(core: client.CoreV1Api, namespace: str) -> None:
+def test_a_list_is_paginated(core: client.CoreV1Api, namespace: str) -> None:
     for number in range(7):
         core.create_namespaced_config_map(namespace, config_map(f"settings-{number}"))
 
     pages, token = [], None
     while token != "":
-        page = core.list_namespaced_config_map(namespace, limit=3, _continue=token, **OURS)
+        page = core.list_namespaced_config_map(namespace, limit=3, _continue=token, **WITH_LABEL)
         pages.append([one.metadata.name for one in page.items])
         token = page.metadata._continue or ""
 
@@ -126,7 +126,7 @@ def test_a_long_list_comes_in_pages(core: client.CoreV1Api, namespace: str) -> N
     assert [name for page in pages for name in page] == [f"settings-{number}" for number in range(7)]
 
 
-def test_a_pod_runs_to_its_end_and_has_a_log(core: client.CoreV1Api, namespace: str) -> None:
+def test_a_pod_succeeds_and_has_a_log(core: client.CoreV1Api, namespace: str) -> None:
     core.create_namespaced_pod(namespace, pod("worker", "sleep", "1", app="batch"))
 
     phases = []
@@ -143,40 +143,38 @@ def test_a_pod_runs_to_its_end_and_has_a_log(core: client.CoreV1Api, namespace: 
     assert core.read_namespaced_pod_log("worker", namespace).splitlines()[-1].endswith("exit code 0 after 1 s")
 
 
-def test_a_watch_goes_on_where_it_was_when_its_connection_is_cut(
-    cluster: Served, core: client.CoreV1Api, namespace: str
-) -> None:
-    seen: list[tuple[str, str]] = []
+def test_a_watch_resumes_after_its_connection_was_cut(cluster: Served, core: client.CoreV1Api, namespace: str) -> None:
+    events: list[tuple[str, str]] = []
     watching = watch.Watch()
     version = core.list_namespaced_config_map(namespace).metadata.resource_version
     with network_to(cluster.port) as network, config.new_client_from_config(str(cluster.kubeconfig)) as connected:
         connected.configuration.host = f"https://127.0.0.1:{network.port}"
-        followed = client.CoreV1Api(connected).list_namespaced_config_map
+        list_config_maps = client.CoreV1Api(connected).list_namespaced_config_map
         core.create_namespaced_config_map(namespace, config_map("settings-0"))
-        while len(seen) < 4:
-            # Some interruptions the package bridges by itself; of others it tells.
+        while len(events) < 4:
+            # The package reconnects after some interruptions, and raises an error for others.
             with contextlib.suppress(HTTPError):
-                for event in watching.stream(followed, namespace, resource_version=version):
-                    seen.append((event["type"], event["object"].metadata.name))
+                for event in watching.stream(list_config_maps, namespace, resource_version=version):
+                    events.append((event["type"], event["object"].metadata.name))
                     version = watching.resource_version
                     network.cut()
-                    if len(seen) == 4:
+                    if len(events) == 4:
                         break
-                    core.create_namespaced_config_map(namespace, config_map(f"settings-{len(seen)}"))
+                    core.create_namespaced_config_map(namespace, config_map(f"settings-{len(events)}"))
 
-    assert seen == [("ADDED", f"settings-{number}") for number in range(4)]
+    assert events == [("ADDED", f"settings-{number}") for number in range(4)]
 
 
-def test_a_watch_from_a_version_that_is_no_longer_kept_is_told_so(core: client.CoreV1Api, namespace: str) -> None:
+def test_a_watch_from_an_expired_version_fails_with_410(core: client.CoreV1Api, namespace: str) -> None:
     events = watch.Watch().stream(core.list_namespaced_config_map, namespace, resource_version="1")
 
-    with pytest.raises(ApiException) as gone:
+    with pytest.raises(ApiException) as expired:
         next(events)
 
-    assert gone.value.status == 410
+    assert expired.value.status == 410
 
 
-def test_the_dynamic_client_learns_of_a_kind_of_its_users(
+def test_the_dynamic_client_supports_custom_resources(
     api: client.ApiClient, core: client.CoreV1Api, namespace: str
 ) -> None:
     definition = yaml.safe_load((MANIFESTS / "queue-definition.yaml").read_text())
@@ -184,8 +182,8 @@ def test_the_dynamic_client_learns_of_a_kind_of_its_users(
     definition["spec"]["group"] = "python.example.com"
     utils.create_from_dict(api, definition)
 
-    found = dynamic.DynamicClient(api)
-    queues = found.resources.get(api_version="python.example.com/v1", kind="Queue")
+    dynamic_client = dynamic.DynamicClient(api)
+    queues = dynamic_client.resources.get(api_version="python.example.com/v1", kind="Queue")
     body = {"apiVersion": "python.example.com/v1", "kind": "Queue", "metadata": {"name": "day"}, "spec": {"slots": 3}}
     created = queues.create(body=body, namespace=namespace)
     queues.patch(
@@ -194,8 +192,8 @@ def test_the_dynamic_client_learns_of_a_kind_of_its_users(
     queues.status.patch(
         body={"status": {"used": 1}}, name="day", namespace=namespace, content_type="application/merge-patch+json"
     )
-    wanted = {**body, "spec": {"weight": "high"}}
-    applied = queues.server_side_apply(wanted, namespace=namespace, field_manager="test", force_conflicts=True)
+    applied_body = {**body, "spec": {"weight": "high"}}
+    applied = queues.server_side_apply(applied_body, namespace=namespace, field_manager="test", force_conflicts=True)
 
     assert created.spec.weight == "low"
     assert applied.to_dict()["spec"] == {"slots": 5, "weight": "high"}
@@ -209,7 +207,7 @@ def test_manifests_are_created_from_a_file(api: client.ApiClient, core: client.C
     utils.create_from_yaml(api, str(MANIFESTS / "deployment.yaml"), namespace=namespace)
 
     apps = client.AppsV1Api(api)
-    ready = eventually(
+    ready = wait_for(
         "two replicas are ready", lambda: apps.read_namespaced_deployment("web", namespace).status.ready_replicas == 2
     )
 
@@ -218,7 +216,7 @@ def test_manifests_are_created_from_a_file(api: client.ApiClient, core: client.C
     assert (scale.kind, scale.spec.replicas) == ("Scale", 3)
 
 
-def test_a_lease_is_lost_by_who_writes_an_old_version(
+def test_updating_an_old_version_of_a_lease_is_a_conflict(
     api: client.ApiClient, core: client.CoreV1Api, namespace: str
 ) -> None:
     leases = client.CoordinationV1Api(api)
@@ -230,20 +228,20 @@ def test_a_lease_is_lost_by_who_writes_an_old_version(
     lease.spec.renew_time = now + timedelta(seconds=5)
     renewed = leases.replace_namespaced_lease("leader", namespace, lease)
     rival.spec.holder_identity = "second"
-    with pytest.raises(ApiException) as late:
+    with pytest.raises(ApiException) as conflict:
         leases.replace_namespaced_lease("leader", namespace, rival)
 
-    assert late.value.status == 409
+    assert conflict.value.status == 409
     assert renewed.spec.renew_time == now + timedelta(seconds=5)
     assert leases.read_namespaced_lease("leader", namespace).spec.holder_identity == "first"
 
 
 class Candidate:
-    """Wants to lead, and does until told to stop."""
+    """Takes part in a leader election in a thread, and leads until it is stopped."""
 
     def __init__(self, name: str, namespace: str) -> None:
-        self.leads, self.stops = threading.Event(), threading.Event()
-        #: The election is over for a candidate whose work fails.
+        self.leads, self._is_stopped = threading.Event(), threading.Event()
+        #: The election of the package ends only when the work of the leader raises an error.
         self._election = electionconfig.Config(
             LeaseLock("leader", namespace, name),
             lease_duration=2,
@@ -257,16 +255,16 @@ class Candidate:
 
     def _work(self) -> None:
         self.leads.set()
-        self.stops.wait()
-        raise InterruptedError("stops on purpose")
+        self._is_stopped.wait()
+        raise InterruptedError("stopped")
 
     def stop(self) -> None:
-        """Lead no longer, and wait until that is so."""
-        self.stops.set()
+        """Stop leading, and wait for the thread."""
+        self._is_stopped.set()
         self._thread.join()
 
 
-def test_leadership_passes_to_the_next_when_the_leader_stops(
+def test_another_candidate_leads_when_the_leader_stops(
     cluster: Served, api: client.ApiClient, core: client.CoreV1Api, namespace: str
 ) -> None:
     config.load_kube_config(str(cluster.kubeconfig))
@@ -283,11 +281,11 @@ def test_leadership_passes_to_the_next_when_the_leader_stops(
     second.stop()
 
 
-def test_what_containers_would_have_to_do_is_refused(core: client.CoreV1Api, namespace: str) -> None:
+def test_exec_is_rejected(core: client.CoreV1Api, namespace: str) -> None:
     core.create_namespaced_pod(namespace, pod("worker"))
 
-    with pytest.raises(ApiException) as refused:
+    with pytest.raises(ApiException) as error:
         core.connect_get_namespaced_pod_exec("worker", namespace, command=["ls"])
 
-    assert refused.value.status == 501
-    assert "a simulated cluster cannot execute a command" in refused.value.body
+    assert error.value.status == 501
+    assert "a simulated cluster cannot execute a command" in error.value.body

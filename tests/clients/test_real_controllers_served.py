@@ -1,4 +1,4 @@
-"""`batkube serve` with the real kube-controller-manager: a client like any other, looking after what kubectl makes."""
+"""`batkube serve` with the real kube-controller-manager as a client."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ WEB = {
 
 
 @pytest.fixture(scope="module")
-def managed(kept_program: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A simulated cluster whose objects the real controllers look after."""
+def managed(built_program: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A simulated cluster with the real controllers."""
     folder = tmp_path_factory.mktemp("managed") / "out"
-    with served(folder, "--platform", "4x4,16Gi", "--controllers", kept_program(MANAGER)) as running:
+    with served(folder, "--platform", "4x4,16Gi", "--controllers", built_program(MANAGER)) as running:
         yield running
 
 
@@ -46,9 +46,9 @@ def kubectl(managed: Served, kubectl_program: Path, tmp_path: Path, namespace: s
 
 
 def only_child(pid: int) -> int:
-    """Return the one process that another has started; it may be about to."""
-    end = time.monotonic() + 30
-    while not (texts := Path(f"/proc/{pid}/task/{pid}/children").read_text().split()) and time.monotonic() < end:
+    """Wait for the only child of a process, and return its id."""
+    deadline = time.monotonic() + 30
+    while not (texts := Path(f"/proc/{pid}/task/{pid}/children").read_text().split()) and time.monotonic() < deadline:
         time.sleep(0.05)
     (text,) = texts
     return int(text)
@@ -58,9 +58,7 @@ def items(kubectl: Kubectl, kind: str) -> list[dict]:
     return json.loads(kubectl("get", kind, "-o", "json", "--show-managed-fields"))["items"]
 
 
-def test_a_deployment_gets_its_pods_from_the_real_controllers_is_rolled_out_and_taken_away(
-    managed: Served, kubectl: Kubectl
-) -> None:
+def test_a_deployment_is_created_updated_and_deleted_by_the_real_controllers(managed: Served, kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=yaml.safe_dump(WEB))
     assert "successfully rolled out" in kubectl("rollout", "status", "deployment/web", "--timeout=50s")
 
@@ -70,7 +68,7 @@ def test_a_deployment_gets_its_pods_from_the_real_controllers_is_rolled_out_and_
         replicas["metadata"]["name"]
     }
     managers = {entry["manager"] for entry in replicas["metadata"]["managedFields"]}
-    assert managers == {"kube-controller-manager"}, "ours write under another name"
+    assert managers == {"kube-controller-manager"}, "our controllers have other names"
     assert '"Starting" version="v1.34.4"' in (managed.kubeconfig.parent / LOG).read_text()
 
     kubectl("set", "image", "deployment/web", "c=web:2")
@@ -92,10 +90,10 @@ def test_a_job_is_completed_by_the_real_controllers(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_real_controllers_end_with_the_server(
-    kept_program: Callable[[str], str], tmp_path: Path, number: signal.Signals
+def test_the_real_controllers_are_stopped_with_the_server(
+    built_program: Callable[[str], str], tmp_path: Path, number: signal.Signals
 ) -> None:
-    line = command(tmp_path / "out", "--platform", "2x4", "--controllers", kept_program(MANAGER))
+    line = command(tmp_path / "out", "--platform", "2x4", "--controllers", built_program(MANAGER))
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -111,13 +109,13 @@ def test_the_real_controllers_end_with_the_server(
     wait_for_end(manager)
 
 
-def test_a_server_whose_real_controllers_are_gone_ends_with_their_last_words(
-    kept_program: Callable[[str], str], tmp_path: Path
+def test_a_server_whose_real_controllers_exit_fails_with_their_output(
+    built_program: Callable[[str], str], tmp_path: Path
 ) -> None:
-    line = command(tmp_path / "out", "--platform", "2x4", "--controllers", f"{kept_program(MANAGER)} --nonsense")
+    line = command(tmp_path / "out", "--platform", "2x4", "--controllers", f"{built_program(MANAGER)} --nonsense")
 
-    ended = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
 
-    assert ended.returncode == 1
-    assert "kube-controller-manager@1.34.4 ended with exit code 1" in ended.stderr
-    assert "unknown flag: --nonsense" in ended.stderr
+    assert result.returncode == 1
+    assert "kube-controller-manager@1.34.4 ended with exit code 1" in result.stderr
+    assert "unknown flag: --nonsense" in result.stderr

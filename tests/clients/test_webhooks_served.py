@@ -1,4 +1,4 @@
-"""A served cluster asks webhooks about what its own controllers write, and goes on meanwhile."""
+"""A served cluster calls webhooks for writes of its own controllers, without blocking other clients."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ _DEPLOYMENT = {
 _PODS = "/api/v1/namespaces/default/pods"
 
 
-def _labelled(review: dict[str, Any]) -> dict[str, Any]:
+def _response_with_label(review: dict[str, Any]) -> dict[str, Any]:
     operations = [{"op": "add", "path": "/metadata/labels/seen", "value": "yes"}]
     patch = base64.b64encode(json.dumps(operations).encode()).decode()
     response = {"uid": review["request"]["uid"], "allowed": True, "patch": patch, "patchType": "JSONPatch"}
     return {"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}
 
 
-def test_others_are_answered_while_a_controllers_write_waits_for_a_webhook(tmp_path: Path) -> None:
-    """The webhook answers only when the test has been answered: a server that waits would never have its answer."""
-    may_answer = threading.Event()
+def test_other_requests_are_served_while_a_controller_waits_for_a_webhook(tmp_path: Path) -> None:
+    """The webhook responds only after a request of the test was served: a blocked server would never respond."""
+    may_respond = threading.Event()
 
-    def answer(review: dict[str, Any]) -> dict[str, Any]:
-        assert may_answer.wait(60)
-        return _labelled(review)
+    def respond(review: dict[str, Any]) -> dict[str, Any]:
+        assert may_respond.wait(60)
+        return _response_with_label(review)
 
-    hook = Hook(answer)
+    hook = Hook(respond)
     webhook = {
         "name": "slow.example.com",
         "clientConfig": {"url": f"https://127.0.0.1:{hook.port}/", "caBundle": hook.authority},
@@ -65,22 +65,22 @@ def test_others_are_answered_while_a_controllers_write_waits_for_a_webhook(tmp_p
             assert client.ask("POST", configurations, configuration)["status"] == 201
             deployments = "/apis/apps/v1/namespaces/default/deployments"
             assert client.ask("POST", deployments, _DEPLOYMENT)["status"] == 201
-            _await(lambda: len(hook.asked) == 1)
+            _wait_for(lambda: len(hook.reviews) == 1)
 
             assert client.ask("GET", "/api/v1/nodes")["status"] == 200
-            may_answer.set()
+            may_respond.set()
 
-            _await(lambda: len(client.ask("GET", _PODS)["body"]["items"]) == 2)
+            _wait_for(lambda: len(client.ask("GET", _PODS)["body"]["items"]) == 2)
             pods = [pod["metadata"] for pod in client.ask("GET", _PODS)["body"]["items"]]
             events = client.ask("GET", "/api/v1/namespaces/default/events")["body"]["items"]
 
     assert [pod["labels"]["seen"] for pod in pods] == ["yes", "yes"]
-    assert len(hook.asked) == 2, "once for each pod"
+    assert len(hook.reviews) == 2, "once for each pod"
     assert "FailedCreate" not in {event["reason"] for event in events}
 
 
-def _await(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
+def _wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
     while not condition():
-        assert time.monotonic() < end
+        assert time.monotonic() < deadline
         time.sleep(0.02)

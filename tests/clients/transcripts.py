@@ -1,9 +1,9 @@
-"""Sessions at a terminal, recorded from kubectl with a real kube-apiserver, and played again.
+"""Terminal sessions with kubectl, recorded with a real kube-apiserver and replayed with ours.
 
-A transcript is a text as one would copy it from a terminal: comments, commands behind `$`, and what each printed; an
-empty line is before each command. What differs from run to run (ages, identities, versions, times) is written as a
-name in angle brackets. Every transcript has a namespace of its own, called like its file, and may use the manifests
-beside it; the commands of all transcripts meet one server, so what is not in a namespace has names of its own, too.
+A transcript is text as in a terminal: comments, commands after `$`, and the output of each command; an empty line
+precedes each command. Values that differ from run to run (ages, uids, versions, times) are replaced by a name in angle
+brackets. Each transcript has its own namespace with the name of its file, and may use the files in `manifests`. All
+transcripts share one server, so the names of their cluster-scoped objects must differ.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from clients.kubectl import Kubectl
 FOLDER = Path(__file__).parent / "transcripts"
 MANIFESTS = Path(__file__).parent / "manifests"
 
-#: What is different in every run, and how it is written instead.
+#: Patterns of values that differ between runs, and their placeholders.
 _VOLATILE = [
     (re.compile(pattern), name)
     for pattern, name in (
@@ -36,7 +36,7 @@ _VOLATILE = [
 
 
 class Exchange(NamedTuple):
-    """One command, with the comments before it, and what it printed."""
+    """One command, the comments before it, and its output."""
 
     comments: tuple[str, ...]
     command: str
@@ -45,13 +45,13 @@ class Exchange(NamedTuple):
 
 def read(path: Path) -> list[Exchange]:
     """Return the exchanges of a transcript."""
-    found: list[Exchange] = []
+    exchanges: list[Exchange] = []
     for part in re.split(r"\n\n(?=[#$])", path.read_text(encoding="utf-8").rstrip("\n")):
         lines = part.split("\n")
         start = next((number for number, line in enumerate(lines) if line.startswith("$ ")), len(lines))
         command = lines[start].removeprefix("$ ") if start < len(lines) else ""
-        found.append(Exchange(tuple(lines[:start]), command, "\n".join(lines[start + 1 :])))
-    return found
+        exchanges.append(Exchange(tuple(lines[:start]), command, "\n".join(lines[start + 1 :])))
+    return exchanges
 
 
 def write(path: Path, exchanges: list[Exchange]) -> None:
@@ -64,8 +64,8 @@ def write(path: Path, exchanges: list[Exchange]) -> None:
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
-def play(exchanges: list[Exchange], kubectl: Kubectl) -> Iterator[Exchange]:
-    """Yield the exchanges with what their commands print now."""
+def replay(exchanges: list[Exchange], kubectl: Kubectl) -> Iterator[Exchange]:
+    """Execute the commands, and yield the exchanges with the new output."""
     kubectl("create", "namespace", kubectl.namespace)
     for exchange in exchanges:
         output = _output(exchange.command, kubectl) if exchange.command else ""
@@ -78,14 +78,14 @@ def _output(command: str, kubectl: Kubectl) -> str:
     while "=" in words[0]:
         name, _, value = words.pop(0).partition("=")
         variables[name] = value
-    assert words[0] == "kubectl", f"not a command of a transcript: {command}"
-    ended = kubectl.ended(*words[1:], folder=MANIFESTS, variables=variables)
-    printed = lasting(ended.text).rstrip("\n")
-    return "\n".join([*filter(None, [printed]), *([f"(exit code {ended.code})"] if ended.code else [])])
+    assert words[0] == "kubectl", f"a transcript has only kubectl commands, not {command}"
+    result = kubectl.execute(*words[1:], folder=MANIFESTS, variables=variables)
+    output = normalise(result.text).rstrip("\n")
+    return "\n".join([*filter(None, [output]), *([f"(exit code {result.code})"] if result.code else [])])
 
 
-def lasting(text: str) -> str:
-    """Return a text without what differs from run to run."""
+def normalise(text: str) -> str:
+    """Replace values that differ from run to run by placeholders."""
     for pattern, name in _VOLATILE:
         text = pattern.sub(name, text)
     return text

@@ -14,6 +14,7 @@ import msgspec
 
 from batkube.api.assembly import Api
 from batkube.api.requests.messages import Request, Response
+from batkube.api.requests.webhooks.calls import CallWebhook
 from batkube.cluster.store import Store
 from batkube.kernel.instants import Instant, instant_of
 from batkube.kernel.streams import Streams
@@ -87,7 +88,12 @@ class Watched(NamedTuple):
 class Direct:
     """A server and its clock, in the hand of a test."""
 
-    def __init__(self, history_limit: int = 10_000, more_versions: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        history_limit: int = 10_000,
+        more_versions: Sequence[str] = (),
+        call_webhook: CallWebhook | None = None,
+    ) -> None:
         self.timers = ManualTimers()
         self.store = Store(history_limit)
         start = instant_of("2026-11-15T20:00:00Z")
@@ -99,6 +105,7 @@ class Direct:
             USERS,
             bare=True,
             more_versions=more_versions,
+            call_webhook=call_webhook,
         )
         self.api.bootstrap(start, 6443)
 

@@ -23,7 +23,7 @@ class Hook:
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
-        self.asked: list[Json] = []
+        self.reviews: list[Json] = []
         self.paths: list[str] = []
         self.status = 200
         credentials = new_server_credentials("127.0.0.1", wall_clock_instant())
@@ -34,7 +34,7 @@ class Hook:
             def do_POST(self) -> None:
                 review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 outer.paths.append(self.path)
-                outer.asked.append(review)
+                outer.reviews.append(review)
                 status, body = outer.respond(self.path, review)
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
@@ -92,7 +92,7 @@ class ScriptedHook(Hook):
 
     def asked_at(self, path: str) -> list[Json]:
         """Return the reviews that were sent to a path."""
-        return [review for at, review in zip(self.paths, self.asked, strict=True) if at.partition("?")[0] == path]
+        return [review for at, review in zip(self.paths, self.reviews, strict=True) if at.partition("?")[0] == path]
 
 
 def _consent(review: Json) -> Json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,11 +39,11 @@ def test_an_example_experiment_gives_its_expected_table(experiment: Path, tmp_pa
     assert without_run_names(tmp_path / "out" / "results.csv") == expected.read_text(encoding="utf-8")
 
 
-def demo(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def demo(folder: Path, path: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the demo in a folder."""
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    path = path or f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     return subprocess.run(
-        ["sh", str(EXAMPLES / "demo" / "demo.sh")],
+        ["/bin/sh", str(EXAMPLES / "demo" / "demo.sh")],
         cwd=folder,
         env={**os.environ, "PATH": path, **environment},
         capture_output=True,
@@ -60,6 +61,22 @@ def test_the_demo_runs_policies_and_the_real_kube_scheduler(tmp_path: Path) -> N
     for chart in ("easy.svg", "kube-scheduler.svg"):
         assert (tmp_path / "demo-out" / chart).stat().st_size > 10_000
     assert "mean wait" in result.stdout
+
+
+def test_the_demo_skips_kube_scheduler_in_one_sentence_where_there_is_no_go(tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("env", "mkdir", "rm", "python", "batkube"):
+        path = shutil.which(name, path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+        assert path is not None
+        (programs / name).symlink_to(path)
+
+    result = demo(tmp_path, path=str(programs), PIP_NO_INDEX="1")
+
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    assert "Skipped the real kube-scheduler: this machine has no Go, and PyPI" in result.stdout
+    assert "The first build" not in result.stdout
 
 
 def test_the_demo_skips_kube_scheduler_in_one_sentence_where_it_cannot_be_built(tmp_path: Path) -> None:

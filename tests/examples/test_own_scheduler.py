@@ -97,9 +97,9 @@ def test_a_controller_that_crashes_ends_the_run_with_its_last_lines(example: Pat
         ({"definitions": ["cmd"]}, "cmd: contains no CustomResourceDefinition"),
         (
             {"objects": [{"apiVersion": "example.org/v2", "kind": "Team", "metadata": {"name": "a"}}]},
-            'program \'teams\': Team a: is refused by the API: no matches for kind "Team" in version "example.org/v2"',
+            'program \'teams\': Team a: is rejected by the API: no matches for kind "Team" in version "example.org/v2"',
         ),
-        ({"companions": ["nobody"]}, "nobody: there is no such program"),
+        ({"companions": ["nobody"]}, "nobody: is not a program of the catalogue"),
         ({"folder": "elsewhere"}, "elsewhere is not a folder with a go.mod"),
     ],
 )

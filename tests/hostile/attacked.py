@@ -1,4 +1,4 @@
-"""A server under attack: `batkube serve` in a process of its own, what it uses, and raw connections to it."""
+"""`batkube serve` in a process of its own, its resource usage, and raw connections to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Attacked:
     """A running server."""
 
     def __init__(self, folder: Path, *arguments: str, files: int | None = None) -> None:
-        """`files` is how many it may have open."""
+        """Start the server; `files` limits its open files."""
         tokens = folder / "tokens.csv"
         tokens.write_text(f'{TOKEN},admin,1,"system:masters"\nguest-token,guest,2\n')
         self.out = folder / "out"
@@ -50,7 +50,7 @@ class Attacked:
         return socket.create_connection(("127.0.0.1", self.port), timeout=20)
 
     def ask(self, path: str, method: str = "GET", body: bytes = b"") -> bytes:
-        """Return the answer to one request on a connection of its own."""
+        """Return the response to one request on a connection of its own."""
         with self.connect() as connection:
             connection.sendall(request(path, method, body, "Connection: close"))
             return read_all(connection)
@@ -67,7 +67,7 @@ class Attacked:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def end(self, number: signal.Signals = signal.SIGTERM, *, within_s: float = 20) -> int:
-        """Ask the server to end; return its exit code."""
+        """Send a signal to the server; return its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         try:
@@ -96,7 +96,7 @@ def request(path: str, method: str = "GET", body: bytes = b"", *headers: str, to
 
 
 def read_all(connection: socket.socket) -> bytes:
-    """Read to the end of the connection; one that is reset has ended."""
+    """Read to the end of the connection; a reset counts as the end."""
     data = bytearray()
     with contextlib.suppress(ConnectionError):
         while more := connection.recv(1 << 20):
@@ -105,7 +105,7 @@ def read_all(connection: socket.socket) -> bytes:
 
 
 def send_until_refused(connection: socket.socket, piece: bytes, most: int) -> int:
-    """Send `piece` again and again until the other side has had enough; return how many bytes it took."""
+    """Send `piece` repeatedly until the other side closes; return the number of bytes sent."""
     sent = 0
     with contextlib.suppress(ConnectionError):
         while sent < most:
@@ -115,7 +115,7 @@ def send_until_refused(connection: socket.socket, piece: bytes, most: int) -> in
 
 
 def wait_until(condition: Callable[[], bool], within_s: float = 20) -> bool:
-    """Wait for `condition`; return whether it came true."""
+    """Wait for `condition`; return whether it became true."""
     deadline = time.monotonic() + within_s
     while not condition():
         if time.monotonic() > deadline:

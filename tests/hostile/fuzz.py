@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import gc
 import json
 import logging
@@ -20,7 +21,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,18 +30,28 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import yaml
 
 from batkube.api.requests.messages import Request, Response
-from batkube.execution.latencies.delays import read_latencies
-from batkube.experiments.description.experiment_file import read_experiment
-from batkube.kernel.errors import InputError
-from batkube.platforms.reader import read_platform
-from batkube.scenarios.files import read_scenario_file, scenario_values
-from batkube.scenarios.keys import make_scenario
-from batkube.workloads.reader import read_workload
+from batkube.api.requests.webhooks.calls import CallWebhook, PendingWebhookCalls
+from batkube.kernel.errors import InputError, RunFailed
 from conformance.__main__ import CASES
 from conformance.direct import ADMIN, APPLY, JSON_PATCH, MERGE, STRATEGIC, Direct, Reader
 from conformance.mutating import body_of, worse_bytes, worse_request, worse_value
 from conformance.placeholders import Json
 from conformance.replaying import case_files
+from hostile.fuzz_admission import (
+    MAPS,
+    MUTATING_POLICIES,
+    REGISTRATION,
+    VARIABLES,
+    HostileWebhook,
+    binding_of,
+    config_map,
+    converted_definition,
+    mutating_policy,
+    validating_policy,
+    webhook_configuration,
+)
+from hostile.fuzz_clusters import HostileCluster, emulate, record
+from hostile.fuzz_files import GoodFile, good_files
 
 CPU_S_MAX = 1.0
 GROWTH_BYTES_MAX = 100 * 1024 * 1024
@@ -48,8 +59,6 @@ GROWTH_BYTES_MAX = 100 * 1024 * 1024
 INPUTS_PER_SERVER = 500
 YAML = "application/yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-EXAMPLES = Path(__file__).parents[2] / "examples"
-
 Send = Callable[[str, str, dict[str, str], bytes, str], Response | None]
 
 
@@ -65,15 +74,22 @@ class Finding(NamedTuple):
 class Server:
     """The API in this process, and what it logs: it logs nothing but its own failures."""
 
-    def __init__(self) -> None:
-        self.direct = Direct(history_limit=500)
+    def __init__(self, call_webhook: CallWebhook) -> None:
+        self.direct = Direct(history_limit=500, more_versions=[MUTATING_POLICIES], call_webhook=call_webhook)
 
     def send(
         self, method: str, path: str, query: dict[str, str], body: bytes, content_type: str, **headers: str
     ) -> Response | None:
         """Return the answer; a watch is taken and given up."""
         sent = {**ADMIN, "content-type": content_type, **headers}
-        answer = self.direct.api.handle(Request(method, path, {key: [text] for key, text in query.items()}, sent, body))
+        request = Request(method, path, {key: [text] for key, text in query.items()}, sent, body)
+        while True:
+            try:
+                answer = self.direct.api.handle(request)
+                break
+            except PendingWebhookCalls as pending:
+                for call in pending.calls:
+                    call()
         if isinstance(answer, Response):
             return answer
         answer.start(Reader())
@@ -97,6 +113,9 @@ def recorded_requests() -> list[dict[str, Any]]:
     return [request for request in found if "${" not in json.dumps(request)]
 
 
+#: What a rule of a custom kind can name.
+_VARIABLES = ("self", "self.n", "self.s", "self.l", "self.m", "oldSelf")
+
 # Kinds of inputs
 
 
@@ -106,11 +125,17 @@ class Fuzzer:
     def __init__(self, seed: int, folder: Path) -> None:
         self.chance = random.Random(seed)
         self.folder = folder
-        self.server = Server()
+        self.webhook = HostileWebhook(self.chance, self._operation)
+        self.files = list(good_files(folder))
+        self.renew_server()
         self.requests = recorded_requests()
         self.posts = [each for each in self.requests if each["method"] == "POST" and isinstance(each.get("body"), dict)]
         #: What was handed over last, to be shown in a finding.
         self.last = ""
+
+    def renew_server(self) -> None:
+        """Start a new server, which has stored nothing."""
+        self.server = Server(self.webhook.answer)
 
     def _send(
         self, method: str, path: str, body: bytes, content_type: str, query: dict[str, str] | None = None
@@ -252,31 +277,81 @@ class Fuzzer:
         self._send("DELETE", f"{path}/{plural}.fuzz.io", b"", "application/json")
         self.last = f"{rule}\n{shown}"
 
+    def webhook_answers(self) -> None:
+        """Webhooks whose answers to the writes of a ConfigMap are wrong."""
+        kind = self.chance.choice(("Mutating", "Validating"))
+        path = f"{REGISTRATION}/{kind.lower()}webhookconfigurations"
+        value: Json = webhook_configuration(kind, self.chance)
+        if self.chance.random() < 0.2:
+            value = worse_value(value, self.chance)
+        self._post(path, value)
+        self._write_config_map()
+        shown = f"{value}\n{self.last}\n{self.webhook.last[:2000]!r}"
+        self._send("DELETE", f"{path}/fuzz", b"", "application/json")
+        self.last = shown
+
+    def conversion(self) -> None:
+        """A custom kind of two versions, whose conversion webhook answers wrongly."""
+        plural = f"t{self.chance.randrange(10**9)}s"
+        definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        self._post(definitions, converted_definition(plural))
+        thing = {"apiVersion": "fuzz.io/v2", "kind": plural.capitalize(), "metadata": {"name": "a"}, "spec": {"a": 1}}
+        self._post(f"/apis/fuzz.io/v2/{plural}", thing)
+        for version in ("v1", "v2"):
+            self._send("GET", f"/apis/fuzz.io/{version}/{plural}", b"", "application/json")
+        shown = f"{self.last}\n{self.webhook.last[:2000]!r}"
+        self._send("DELETE", f"{definitions}/{plural}.fuzz.io", b"", "application/json")
+        self.last = shown
+
+    def policy(self) -> None:
+        """An admission policy of random expressions, and a ConfigMap that it judges or changes."""
+        make = self.chance.choice((validating_policy, validating_policy, mutating_policy))
+        policy: Json = make(lambda depth: self._expression(depth, VARIABLES), self.chance)
+        base = f"/apis/{policy['apiVersion']}"
+        plural = "validatingadmissionpolicies" if make is validating_policy else "mutatingadmissionpolicies"
+        bindings = plural.replace("policies", "policybindings")
+        sent = worse_value(policy, self.chance) if self.chance.random() < 0.1 else policy
+        self._post(f"{base}/{plural}", sent)
+        self._post(f"{base}/{bindings}", binding_of(policy))
+        self._write_config_map()
+        for path in (bindings, plural):
+            self._send("DELETE", f"{base}/{path}/fuzz", b"", "application/json")
+        self.last = json.dumps(sent)
+
+    def cluster(self) -> None:
+        """A recording, or the beginning of an emulation, of a cluster whose objects are wrong."""
+        cluster = HostileCluster(self.chance)
+        try:
+            with contextlib.suppress(InputError, RunFailed):
+                if self.chance.random() < 0.5:
+                    record(cluster, self.folder, self.chance)
+                else:
+                    emulate(cluster, self.chance)
+        finally:
+            self.last = cluster.last[:2000].decode(errors="replace")
+
+    def _post(self, path: str, value: Json) -> None:
+        self._send("POST", path, json.dumps(value).encode("utf-8", "surrogatepass"), "application/json")
+
+    def _write_config_map(self) -> None:
+        """Create, replace and delete a ConfigMap."""
+        body = json.dumps(config_map(self.chance)).encode()
+        for method, path in (("POST", MAPS), ("PUT", f"{MAPS}/m"), ("DELETE", f"{MAPS}/m")):
+            self._send(method, path, b"" if method == "DELETE" else body, "application/json")
+
     def _text(self) -> str:
         return self.chance.choice(
             ("", "a", "9" * 5000, "1h", "9" * 30 + "h", "0001-01-01T00:00:00Z", "é" * 50, "-1", "1e999")
         )
 
-    def _expression(self, depth: int) -> str:
+    def _expression(self, depth: int, variables: Sequence[str] = _VARIABLES) -> str:
+        """Return an expression over these variables, nested to this depth."""
         pick = self.chance.choice
         if depth <= 0:
-            atoms = (
-                "self",
-                "self.n",
-                "self.s",
-                "self.l",
-                "self.m",
-                "oldSelf",
-                "x",
-                "1",
-                "-9223372036854775808",
-                "2u",
-                "1e308",
-            )
-            return pick(
-                (*atoms, "'a'", f"'{self._text()}'", "b'\\xff'", "true", "null", "[]", "{}", "[1, 'a']", "9" * 5000)
-            )
-        part = self._expression
+            numbers = ("x", "1", "-9223372036854775808", "2u", "1e308")
+            texts = ("'a'", f"'{self._text()}'", "b'\\xff'")
+            return pick((*variables, *numbers, *texts, "true", "null", "[]", "{}", "[1, 'a']", "9" * 5000))
+        part = functools.partial(self._expression, variables=variables)
         one, two = part(depth - 1), part(depth - self.chance.randrange(1, 3))
         method = pick(_METHODS)
         arguments = ", ".join(part(depth - 2) for _ in range(self.chance.randrange(3)))
@@ -333,15 +408,26 @@ class Fuzzer:
 
     def file(self) -> None:
         """An input file of the command line with something wrong."""
-        name, text, read = self.chance.choice(self._files())
-        data = text
-        for _ in range(self.chance.randrange(1, 4)):
+        file = self.chance.choice(self.files)
+        data = self._worse_value_file(file) if self.chance.random() < 0.3 else file.content
+        for _ in range(self.chance.randrange(1, 4) if data == file.content else 0):
             data = self._worse_file(data)
-        path = self.folder / name
+        path = self.folder / ("run" if file.name == "manifest.json" else ".") / file.name
         path.write_bytes(data)
-        self.last = f"{name}: {data[:2000]!r}"
+        self.last = f"{file.name}: {data[:2000]!r}"
         with contextlib.suppress(InputError):
-            read(path)
+            file.read(path)
+
+    def _worse_value_file(self, file: GoodFile) -> bytes:
+        """Return a file of YAML or JSON with some of its values changed."""
+        if not file.name.endswith((".yaml", ".json")) or b"---" in file.content:
+            return file.content
+        value = yaml.safe_load(file.content)
+        for _ in range(self.chance.randrange(1, 3)):
+            value = worse_value(value, self.chance)
+        if file.name.endswith(".json"):
+            return json.dumps(value).encode("utf-8", "surrogatepass")
+        return str(yaml.safe_dump(value)).encode("utf-8", "surrogatepass")
 
     def _worse_file(self, data: bytes) -> bytes:
         if self.chance.random() < 0.5:
@@ -379,11 +465,6 @@ class Fuzzer:
         words[self.chance.randrange(len(words))] = self.chance.choice((*scraps, *odd))
         return b" ".join(words)
 
-    def _files(self) -> list[tuple[str, bytes, Callable[[Path], object]]]:
-        if not hasattr(self, "_known_files"):
-            self._known_files = list(_good_files())
-        return self._known_files
-
 
 _OPERATORS = ("+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "in")
 _FUNCTIONS = (
@@ -409,44 +490,20 @@ _METHODS = (
 _MACROS = ("all", "exists", "exists_one", "filter", "map", "optMap", "optFlatMap")
 
 
-def _read_scenario(path: Path) -> object:
-    return make_scenario(scenario_values(read_scenario_file(path), path), path)
-
-
-def _good_files() -> Iterator[tuple[str, bytes, Callable[[Path], object]]]:
-    """Yield a name, the content of a good file, and what reads it, for every format."""
-    swf = b"; MaxProcs: 4\n" + b"".join(
-        b"%d %d 0 10 2 -1 -1 2 20 -1 1 1 1 -1 1 -1 -1 -1\n" % (n, n) for n in range(1, 9)
-    )
-    jobs = [{"id": str(n), "subtime": n, "res": 1, "profile": "d", "walltime": 9} for n in range(5)]
-    batsim = {"nb_res": 4, "jobs": jobs, "profiles": {"d": {"type": "delay", "delay": 5}}}
-    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
-    pod += "spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}\n"
-    node = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {allocatable: {cpu: '4', memory: 8Gi}}\n"
-    xml = b'<?xml version="1.0"?>\n<platform version="4.1">\n <zone id="z" routing="Full">\n'
-    xml += b'  <host id="h" speed="1Gf" core="4"/>\n'
-    xml += b'  <cluster id="c" prefix="c" suffix="" radical="0-9" speed="1Gf" bw="1Gbps" lat="1us"/>\n'
-    xml += b" </zone>\n</platform>\n"
-    openb = b"pod,num,cpu_milli,memory_mib,num_gpu,gpu_milli,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
-    openb += b"openb-pod-0000,1,1000,1024,1,500,LS,Running,0,100,0\n"
-    yield "w.swf", swf, read_workload
-    yield "w.json", json.dumps(batsim, indent=1).encode(), read_workload
-    yield "w.yaml", f"{pod}---\n{pod}".encode(), read_workload
-    yield "w.csv", openb, read_workload
-    yield "p.yaml", f"{node}---\n{node}".encode(), lambda path: read_platform(str(path))
-    yield "p.xml", xml, lambda path: read_platform(str(path))
-    yield "l.yaml", _example("latencies"), read_latencies
-    yield "s.yaml", _example("demo") or b"workload: w.json\nplatform: 4x1\nscheduler: fcfs\n", _read_scenario
-    yield "e.yaml", _example("experiments"), read_experiment
-
-
-def _example(folder: str) -> bytes:
-    found = sorted((EXAMPLES / folder).rglob("*.yaml"))
-    return found[0].read_bytes() if found else b"a: 1\n"
-
-
 #: How often each kind comes.
-KINDS = {"request": 34, "yaml_body": 10, "patch": 10, "protobuf": 8, "rule": 4, "selector": 16, "file": 18}
+KINDS = {
+    "request": 26,
+    "yaml_body": 8,
+    "patch": 8,
+    "protobuf": 6,
+    "rule": 4,
+    "selector": 12,
+    "webhook_answers": 6,
+    "conversion": 2,
+    "policy": 4,
+    "cluster": 6,
+    "file": 24,
+}
 
 
 # Running
@@ -479,7 +536,7 @@ def fuzz(seed: int, inputs: int, progress: Callable[[str], None] = lambda text: 
         fuzzer = Fuzzer(seed, Path(folder))
         for number in range(inputs):
             if number % INPUTS_PER_SERVER == INPUTS_PER_SERVER - 1:
-                fuzzer.server = Server()
+                fuzzer.renew_server()
                 gc.collect()
                 before = before or resident_bytes()
                 progress(f"{number + 1} inputs, {len(findings)} findings, {(resident_bytes() - before) >> 20} MiB more")

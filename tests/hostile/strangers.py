@@ -1,8 +1,8 @@
-"""Strangers at the port of a run's program: whatever another process can do there, over and over, until it is ended.
+"""Unauthorized connections to the port of a run's program: everything another process can do there, until it is killed.
 
-`python strangers.py FOLDER [KIND …]` waits for a run that is written into FOLDER, reads the port from the kubeconfig of
-its program and begins before the program has come up. With `as-nobody` among the kinds, and started by root, it is
-another user's process; with `own-port` it goes where the program logs that it listens itself.
+`python strangers.py FOLDER [KIND …]` waits for a run that writes to FOLDER, reads the port from the kubeconfig of its
+program and starts before the program is ready. With the kind `as-nobody`, started by root, it runs as another user;
+with `own-port` it connects to the port on which the program itself listens, according to its log.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ Address = tuple[str, int]
 
 
 def half_requests(address: Address, secret: str) -> None:
-    """Begin twenty requests and keep them open until they are cut off."""
+    """Start twenty requests and keep them open until they are closed."""
     _say(address, f"GET {PODS} HTTP/1.1\r\nHo".encode(), 20)
 
 
 def whole_requests(address: Address, secret: str) -> None:
-    """Ask as anybody who does not know the secret part of the path."""
+    """Send requests without the secret part of the path."""
     _say(address, f"GET {PODS} HTTP/1.1\r\nHost: x\r\n\r\n".encode(), 5)
 
 
 def requests_with_the_secret(address: Address, secret: str) -> None:
-    """Delete all pods, as one who has read the kubeconfig could, were it not for whose connection it is."""
+    """Try to delete all pods with the secret of the kubeconfig; the connection itself is not authorized."""
     _say(address, f"DELETE {secret}{PODS} HTTP/1.1\r\nHost: x\r\n\r\n".encode(), 5)
 
 
 def garbage(address: Address, secret: str) -> None:
-    """Send what is not HTTP."""
+    """Send data that is not HTTP."""
     _say(address, bytes(range(256)) * 40, 5)
 
 
 def floods(address: Address, secret: str) -> None:
-    """Connect and close at once, by the hundred."""
+    """Connect and close at once, hundreds of times."""
     for _ in range(200):
         _connect(address).close()
     time.sleep(0.02)
 
 
 def short_words(address: Address, secret: str) -> None:
-    """Connect, say something and close at once."""
+    """Connect, send a request and close at once."""
     for _ in range(50):
         with _connect(address) as caller, contextlib.suppress(OSError):
             caller.sendall(f"POST {PODS} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n".encode())
@@ -64,7 +64,7 @@ _SILENT: deque[socket.socket] = deque(maxlen=500)
 
 
 def silence(address: Address, secret: str) -> None:
-    """Connect and say nothing."""
+    """Connect and send nothing."""
     _SILENT.extend(_connect(address) for _ in range(100))
 
 
@@ -83,7 +83,7 @@ def _connect(address: Address) -> socket.socket:
 
 
 def _say(address: Address, words: bytes, times: int) -> None:
-    """Say the same on so many connections, and wait for an answer or for the end of each."""
+    """Send the same data on that many connections, and wait for a response or the end of each."""
     callers = [_connect(address) for _ in range(times)]
     for caller in callers:
         with contextlib.suppress(OSError):
@@ -94,19 +94,19 @@ def _say(address: Address, words: bytes, times: int) -> None:
 
 
 def server_of(folder: Path) -> tuple[Address, str]:
-    """Wait for the kubeconfig of a run; return where its server is, and the secret part of the path."""
+    """Wait for the kubeconfig of a run; return the server's address and the secret part of the path."""
     url = urlsplit(_found(folder, "kubeconfig", r"server: (http://\S+)\n"))
     return (str(url.hostname), int(url.port or 0)), url.path
 
 
 def own_port_of(folder: Path) -> Address:
-    """Wait until the program of a run logs where it listens."""
+    """Wait until the program of a run logs its address."""
     host, _, port = _found(folder, "log.txt", r"listening on (\S+)\n").partition(":")
     return host, int(port)
 
 
 def _found(folder: Path, name: str, pattern: str) -> str:
-    """Wait until a file of the run's program holds something; return that."""
+    """Wait until a file of the run's program matches a pattern; return the match."""
     while True:
         for path in folder.glob(f".*.partial-*/new/scheduler/{name}"):
             with contextlib.suppress(OSError):
@@ -116,7 +116,7 @@ def _found(folder: Path, name: str, pattern: str) -> str:
 
 
 def main(folder: Path, kinds: list[str]) -> None:
-    """Do everything in turn."""
+    """Execute all kinds in turn."""
     address, secret = server_of(folder)
     if OWN_PORT in kinds:
         address = own_port_of(folder)

@@ -1,7 +1,7 @@
-"""Bodies that are small to send and costly to read, and large ones that cost more than their size.
+"""Request bodies that are small to send and expensive to parse, and large ones that cost more than their size.
 
-Each of these took tens of seconds or crashed once. What must end soon is given a bound that a loaded machine keeps,
-in seconds of processor time; the fixed versions take a tenth of it or less.
+Each of these once took tens of seconds or crashed the server. Time limits are in seconds of processor time, ten times
+what the fixed versions take, so that a loaded machine keeps them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 
 @pytest.fixture(autouse=True)
 def _no_crash(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """The server logs nothing but its own failures."""
+    """Check that the server logs nothing: it logs only its own failures."""
     with caplog.at_level(logging.ERROR):
         yield
     assert not caplog.records, caplog.records[-1].exc_text
@@ -34,7 +34,7 @@ def _no_crash(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 @contextmanager
 def soon(seconds: float = 5) -> Iterator[None]:
-    """What happens inside takes no longer than this, of the processor."""
+    """Check that the block takes at most this many seconds of processor time."""
     start = time.process_time()
     yield
     assert time.process_time() - start < seconds
@@ -54,19 +54,19 @@ def config_map(name: str, data: Json = None) -> Json:
 
 
 def merges(levels: int) -> bytes:
-    """Ten times as many empty mappings as a level before, at each level."""
+    """Return YAML in which each level merges ten times as many empty mappings as the level before."""
     lines = ["a0: &a0 {}"]
     lines += [f"a{level}: &a{level}\n  <<: [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, levels)]
     return "\n".join(lines).encode()
 
 
-def test_merge_keys_that_multiply_are_refused_at_once() -> None:
+def test_merge_keys_that_multiply_are_rejected_at_once() -> None:
     assert len(merges(10)) < 700
     with soon(1), pytest.raises(ParseError, match="excessive aliasing"):
         parse_yaml(merges(10))
 
 
-def test_a_body_of_merge_keys_does_not_keep_the_server_busy() -> None:
+def test_a_body_of_merge_keys_is_rejected_at_once() -> None:
     with soon():
         answer = send(Direct(), "POST", CONFIG_MAPS, merges(12), "application/yaml")
 
@@ -74,7 +74,7 @@ def test_a_body_of_merge_keys_does_not_keep_the_server_busy() -> None:
     assert "yaml: document contains excessive aliasing" in answer.body["message"]
 
 
-def test_as_many_aliases_as_go_yaml_takes_are_taken() -> None:
+def test_as_many_aliases_are_accepted_as_by_go_yaml() -> None:
     value, _ = parse_yaml(b"a: &a [" + b"x, " * 1000 + b"]\nb: [" + b"*a, " * 90 + b"]")
 
     assert len(value["b"]) == 90
@@ -82,7 +82,7 @@ def test_as_many_aliases_as_go_yaml_takes_are_taken() -> None:
     assert value["b"][0] is not value["b"][1]
 
 
-def test_an_alias_counts_with_the_depth_of_what_it_stands_for() -> None:
+def test_the_depth_of_an_alias_includes_its_value() -> None:
     deep = b"[" * 200 + b"x" + b"]" * 200
 
     with pytest.raises(ParseError, match="exceeded max depth"):
@@ -90,12 +90,12 @@ def test_an_alias_counts_with_the_depth_of_what_it_stands_for() -> None:
 
 
 @pytest.mark.parametrize("text", [b"a: " + b"9" * 3_000_000, b"a: 0." + b"9" * 3_000_000, b"a: 1e" + b"9" * 3_000_000])
-def test_a_yaml_number_of_millions_of_digits_is_read_in_no_time(text: bytes) -> None:
+def test_a_yaml_number_of_millions_of_digits_is_parsed_quickly(text: bytes) -> None:
     with soon(2):
         parse_yaml(text)
 
 
-def test_thousands_of_tag_directives_are_refused() -> None:
+def test_thousands_of_tag_directives_are_rejected() -> None:
     text = b"".join(b"%%TAG !a%d! tag:x\n" % number for number in range(50_000)) + b"--- a"
 
     with soon(1), pytest.raises(ParseError, match="TAG"):
@@ -106,7 +106,7 @@ def test_thousands_of_tag_directives_are_refused() -> None:
 
 
 @pytest.mark.parametrize("digits", [b"9" * 3_000_000, b"0." + b"9" * 3_000_000, b"1e" + b"9" * 3_000_000])
-def test_a_json_number_of_millions_of_digits_is_refused_in_no_time(digits: bytes) -> None:
+def test_a_json_number_of_millions_of_digits_is_rejected_quickly(digits: bytes) -> None:
     body = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","generation":' + digits + b"}}"
 
     with soon():
@@ -115,7 +115,7 @@ def test_a_json_number_of_millions_of_digits_is_refused_in_no_time(digits: bytes
 
 @pytest.mark.parametrize("text", [b"[" * 1_000_000, b'{"a":' * 500_000, b'{"a":' * 900 + b"1" + b"}" * 900])
 @pytest.mark.parametrize("content_type", ["application/json", MERGE])
-def test_nesting_beyond_all_bounds_is_refused(text: bytes, content_type: str) -> None:
+def test_nesting_beyond_the_limit_is_rejected(text: bytes, content_type: str) -> None:
     direct = Direct()
     direct.ask("POST", CONFIG_MAPS, config_map("a"))
 
@@ -130,8 +130,8 @@ def endless(*_: object) -> None:
     raise RecursionError
 
 
-def test_what_cannot_be_done_with_an_object_that_is_nested_deeply_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Patch after patch may nest an object more deeply than a single body may be."""
+def test_a_patch_that_exceeds_the_recursion_limit_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repeated patches may nest an object more deeply than one body can."""
     direct = Direct()
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
@@ -152,7 +152,9 @@ def test_what_cannot_be_done_with_an_object_that_is_nested_deeply_is_refused(mon
 
 
 @pytest.mark.parametrize("place", ["before", "after"])
-def test_a_recursion_of_ours_is_no_fault_of_the_request(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recursion_error_outside_a_patch_is_not_blamed_on_the_request(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     direct = Direct()
     if place == "before":
         monkeypatch.setattr("batkube.api.verbs.storage.registry.Registry.create", endless)
@@ -163,7 +165,7 @@ def test_a_recursion_of_ours_is_no_fault_of_the_request(place: str, monkeypatch:
         send(direct, "POST", CONFIG_MAPS, b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}')
 
 
-def test_thousands_of_owners_are_compared_by_what_they_are() -> None:
+def test_thousands_of_owner_references_are_deduplicated_quickly() -> None:
     owners = [{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": str(number)} for number in range(20_000)]
     body = config_map("a")
     body["metadata"]["ownerReferences"] = [*owners, owners[0]]
@@ -175,7 +177,7 @@ def test_thousands_of_owners_are_compared_by_what_they_are() -> None:
     assert len(answer.body["metadata"]["ownerReferences"]) == 20_000
 
 
-def test_what_is_told_of_an_object_with_a_fault_in_each_part_is_bounded() -> None:
+def test_the_error_message_for_thousands_of_errors_is_bounded() -> None:
     with soon(10):
         answer = Direct().ask("POST", CONFIG_MAPS, config_map("a", {f"/{number}": "" for number in range(60_000)}))
 
@@ -186,7 +188,7 @@ def test_what_is_told_of_an_object_with_a_fault_in_each_part_is_bounded() -> Non
 # Patches
 
 
-def test_ten_thousand_operations_on_a_large_map_cost_what_they_say() -> None:
+def test_ten_thousand_patch_operations_on_a_large_map_are_fast() -> None:
     direct = Direct()
     direct.ask("POST", CONFIG_MAPS, config_map("a", {f"k{number}": "v" for number in range(20_000)}))
     patch = [{"op": "add", "path": f"/data/n{number}", "value": "x"} for number in range(9_999)]
@@ -199,7 +201,7 @@ def test_ten_thousand_operations_on_a_large_map_cost_what_they_say() -> None:
 
 
 @pytest.mark.parametrize("index", ["9" * 5000, "-" + "9" * 5000])
-def test_an_index_of_thousands_of_digits_is_out_of_bounds(index: str) -> None:
+def test_a_patch_index_of_thousands_of_digits_is_out_of_bounds(index: str) -> None:
     direct = Direct()
     direct.ask("POST", CONFIG_MAPS, config_map("a"))
     patch = [{"op": "add", "path": "/metadata/finalizers", "value": []}]
@@ -215,7 +217,7 @@ def deployment(variables: int) -> Json:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": spec}
 
 
-def test_thousands_of_deletions_from_a_long_list_are_one_walk_over_it() -> None:
+def test_thousands_of_deletions_from_a_long_list_are_fast() -> None:
     direct = Direct()
     assert direct.ask("POST", DEPLOYMENTS, deployment(8_000)).status == 201
     env = [{"$patch": "delete", "name": f"E{number}"} for number in range(1, 8_000)]
@@ -227,7 +229,7 @@ def test_thousands_of_deletions_from_a_long_list_are_one_walk_over_it() -> None:
     assert [each["name"] for each in answer.body["spec"]["template"]["spec"]["containers"][0]["env"]] == ["E0"]
 
 
-def test_a_long_list_is_applied_onto_itself_in_one_walk() -> None:
+def test_applying_a_long_list_again_is_fast() -> None:
     direct = Direct()
     direct.ask("POST", DEPLOYMENTS, deployment(4_000))
     query = {"fieldManager": "other", "force": "true"}
@@ -239,7 +241,7 @@ def test_a_long_list_is_applied_onto_itself_in_one_walk() -> None:
 
 
 @pytest.mark.parametrize("wrong", [5, 1.5, {}, ["v1"]])
-def test_a_patch_that_makes_the_version_no_text_is_refused(wrong: Json) -> None:
+def test_a_patch_to_an_api_version_that_is_not_a_string_is_rejected(wrong: Json) -> None:
     direct = Direct()
     direct.ask("POST", CONFIG_MAPS, config_map("a"))
     patch = [{"op": "replace", "path": "/apiVersion", "value": wrong}]
@@ -250,7 +252,7 @@ def test_a_patch_that_makes_the_version_no_text_is_refused(wrong: Json) -> None:
     assert "into Go struct field .apiVersion of type string" in answer.body["message"]
 
 
-def test_protobuf_with_fields_that_are_no_text_is_refused() -> None:
+def test_protobuf_with_invalid_field_sets_is_rejected() -> None:
     fields_v1 = b'\n\x08{"f:\x95":{'
     entry = b"\n\x01a" + b":" + bytes([len(fields_v1)]) + fields_v1
     metadata = b"\n\x01a" + b"\x8a\x01" + bytes([len(entry)]) + entry
@@ -265,7 +267,7 @@ def test_protobuf_with_fields_that_are_no_text_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["limit", "timeoutSeconds", "resourceVersion"])
-def test_a_query_of_thousands_of_digits_is_refused_as_go_refuses_it(name: str) -> None:
+def test_a_query_number_of_thousands_of_digits_is_rejected_with_the_error_of_go(name: str) -> None:
     answer = Direct().ask("GET", CONFIG_MAPS, query={name: "9" * 5000})
 
     assert answer.status == 400
@@ -275,7 +277,7 @@ def test_a_query_of_thousands_of_digits_is_refused_as_go_refuses_it(name: str) -
 @pytest.mark.parametrize(
     ("quantity", "status"), [("1e999", 201), ("1e-999", 201), ("0" * 5000 + "1", 201), ("9" * 9999, 400)]
 )
-def test_quantities_beyond_all_bounds_are_taken_or_refused_but_never_a_failure(quantity: str, status: int) -> None:
+def test_extreme_quantities_are_accepted_or_rejected(quantity: str, status: int) -> None:
     resources = {"requests": {"cpu": quantity, "memory": quantity}, "limits": {"cpu": quantity, "memory": quantity}}
     container = {"name": "c", "image": "i", "resources": resources}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [container]}}
@@ -283,7 +285,7 @@ def test_quantities_beyond_all_bounds_are_taken_or_refused_but_never_a_failure(q
     assert Direct().ask("POST", "/api/v1/namespaces/default/pods", pod).status == status
 
 
-def test_long_label_selectors_are_read_in_no_time() -> None:
+def test_long_label_selectors_are_fast() -> None:
     direct = Direct()
     for number in range(100):
         direct.ask("POST", CONFIG_MAPS, config_map(f"a{number}"))

@@ -1,4 +1,4 @@
-"""The cache of built programs: nothing is run that others may have put there, and nothing of theirs is removed."""
+"""The cache of built programs: files that others could have written are not executed, and foreign files are kept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.commands import answer_here
+from tests.commands import run_in_process
 
 from batkube.kernel.errors import InputError
 from batkube.schedulers.build.builder import build_path, ensure_built
@@ -25,7 +25,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a fi
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
-    """A cache in which the program seems to be built."""
+    """A cache that contains a build of the program."""
     folder = tmp_path / "cache"
     binary = build_path(WANTED, folder)
     binary.parent.mkdir(parents=True)
@@ -37,28 +37,28 @@ def cache(tmp_path: Path) -> Path:
 
 
 def places(cache: Path) -> list[Path]:
-    """Return the program, and the folders around it."""
+    """Return the program and its enclosing folders."""
     binary = build_path(WANTED, cache)
     return [binary, binary.parent, programs_folder(cache), cache]
 
 
-def test_a_program_that_only_its_owner_can_write_is_run(cache: Path) -> None:
+def test_a_program_that_only_its_owner_can_write_is_used(cache: Path) -> None:
     assert ensure_built(WANTED, cache) == build_path(WANTED, cache)
 
 
 @pytest.mark.parametrize("number", range(4))
 @pytest.mark.parametrize("who", [stat.S_IWGRP, stat.S_IWOTH])
-def test_what_others_can_write_is_not_run(cache: Path, number: int, who: int) -> None:
+def test_a_program_that_others_can_write_is_rejected(cache: Path, number: int, who: int) -> None:
     place = places(cache)[number]
     place.chmod(0o755 | who)
 
-    with pytest.raises(InputError, match=f"^{place}: can be written by others"):
+    with pytest.raises(InputError, match=f"^{place}: is writable by other users"):
         ensure_built(WANTED, cache)
 
 
 @as_root
 @pytest.mark.parametrize("number", range(4))
-def test_what_is_another_users_is_not_run(cache: Path, number: int) -> None:
+def test_a_program_of_another_user_is_rejected(cache: Path, number: int) -> None:
     place = places(cache)[number]
     os.chown(place, NOBODY, NOBODY)
 
@@ -67,7 +67,7 @@ def test_what_is_another_users_is_not_run(cache: Path, number: int) -> None:
 
 
 @as_root
-def test_a_link_of_another_users_and_a_link_to_another_users_file_are_not_followed(cache: Path, tmp_path: Path) -> None:
+def test_links_of_or_to_other_users_are_rejected(cache: Path, tmp_path: Path) -> None:
     binary, theirs = build_path(WANTED, cache), tmp_path / "theirs"
     binary.rename(theirs)
     binary.symlink_to(theirs)
@@ -82,27 +82,27 @@ def test_a_link_of_another_users_and_a_link_to_another_users_file_are_not_follow
         ensure_built(WANTED, cache)
 
 
-def test_a_cache_below_a_folder_in_which_everybody_can_rename_is_not_used(cache: Path, tmp_path: Path) -> None:
+def test_a_cache_below_a_world_writable_folder_is_rejected(cache: Path, tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    with pytest.raises(InputError, match=f"^{tmp_path}: can be written by everybody"):
+    with pytest.raises(InputError, match=f"^{tmp_path}: is writable by all users"):
         ensure_built(WANTED, cache)
 
     tmp_path.chmod(0o1777)
     assert ensure_built(WANTED, cache)
 
 
-def test_a_toolchain_that_others_can_write_is_not_run(tmp_path: Path) -> None:
+def test_a_toolchain_that_others_can_write_is_rejected(tmp_path: Path) -> None:
     go = tmp_path / "cache" / "toolchains" / "go1.26.8" / "bin" / "go"
     go.parent.mkdir(parents=True)
     go.touch()
     go.chmod(0o777)
 
-    with pytest.raises(InputError, match=f"^{go}: can be written by others"):
+    with pytest.raises(InputError, match=f"^{go}: is writable by other users"):
         local_toolchain(tmp_path / "cache", "go1.26.8")
 
 
 @needs_go
-def test_what_is_built_is_closed_to_others_whatever_the_umask(tmp_path: Path) -> None:
+def test_builds_are_private_under_any_umask(tmp_path: Path) -> None:
     module = tmp_path / "module"
     module.mkdir()
     (module / "go.mod").write_text("module example.com/mine\n\ngo 1.24\n")
@@ -118,7 +118,7 @@ def test_what_is_built_is_closed_to_others_whatever_the_umask(tmp_path: Path) ->
         assert stat.S_IMODE(place.stat().st_mode) == 0o700
 
 
-def test_pruning_removes_builds_and_nothing_else(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pruning_removes_only_builds(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = tmp_path / "batkube" / "programs"
     programs.parent.mkdir()
     programs_folder(cache).rename(programs)
@@ -135,7 +135,7 @@ def test_pruning_removes_builds_and_nothing_else(cache: Path, tmp_path: Path, mo
     (programs / "linked").symlink_to(elsewhere)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
-    pruned = answer_here(tmp_path, "schedulers", "prune")
+    pruned = run_in_process(tmp_path, "schedulers", "prune")
 
     assert pruned.returncode == 0, pruned.stderr
     assert "kept chapters: no build wrote thesis.tex" in pruned.stderr

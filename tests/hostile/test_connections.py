@@ -1,4 +1,4 @@
-"""Anybody can connect: what people without a token can make the server keep, wait for or do."""
+"""Clients without a token: limits on the memory, time and connections that they can use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clients.greetings import HALF_A_GREETING, greeting
+from clients.client_hellos import PARTIAL_CLIENT_HELLO, client_hello
 from hostile.attacked import Attacked, attacked, read_all, request, send_until_refused, wait_until
 
 MIB = 1024 * 1024
@@ -36,7 +36,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
     ],
     ids=["line", "header", "headers", "trailer", "chunk extension", "body"],
 )
-def test_no_part_of_a_request_is_endless(server: Attacked, begin: bytes, piece: bytes, answer: bytes) -> None:
+def test_every_part_of_a_request_has_a_size_limit(server: Attacked, begin: bytes, piece: bytes, answer: bytes) -> None:
     before = server.memory_mb()
     with server.connect() as connection:
         connection.sendall(begin)
@@ -49,7 +49,7 @@ def test_no_part_of_a_request_is_endless(server: Attacked, begin: bytes, piece: 
     assert server.memory_mb() - before < 40
 
 
-def test_a_head_that_is_too_long_is_refused_as_the_real_server_does(server: Attacked) -> None:
+def test_a_request_head_that_is_too_long_is_rejected_as_by_kube_apiserver(server: Attacked) -> None:
     with server.connect() as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nX: " + b"a" * (MIB + 65536) + b"\r\n\r\n")
         answered = read_all(connection)
@@ -58,7 +58,7 @@ def test_a_head_that_is_too_long_is_refused_as_the_real_server_does(server: Atta
     assert answered.endswith(b"\r\n\r\n431 Request Header Fields Too Large")
 
 
-def test_long_heads_that_are_allowed_are_read_in_time_that_grows_with_their_length(server: Attacked) -> None:
+def test_long_request_heads_are_parsed_in_linear_time(server: Attacked) -> None:
     repeated = b"GET /version HTTP/1.1\r\n" + b"x: a\r\n" * 160_000 + b"\r\n"
     parameters = b"GET /version?" + b"a=%41&" * 160_000 + b" HTTP/1.1\r\n\r\n"
     with server.connect() as one, server.connect() as other:
@@ -72,7 +72,7 @@ def test_long_heads_that_are_allowed_are_read_in_time_that_grows_with_their_leng
     assert used < 3
 
 
-def test_a_line_in_single_bytes_costs_no_more_than_its_bytes(server: Attacked) -> None:
+def test_a_request_line_sent_byte_by_byte_is_parsed_in_linear_time(server: Attacked) -> None:
     with server.connect() as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.sendall(b"GET /" + b"a" * 900_000)
@@ -85,13 +85,13 @@ def test_a_line_in_single_bytes_costs_no_more_than_its_bytes(server: Attacked) -
     assert server.cpu_s() - used < 2
 
 
-def test_clients_that_are_gone_are_forgotten(server: Attacked) -> None:
+def test_descriptors_of_disconnected_clients_are_closed(server: Attacked) -> None:
     before = server.files_at_start
     states = [
         b"",
         b"GET / HT",
         b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf",
-        HALF_A_GREETING,
+        PARTIAL_CLIENT_HELLO,
         request("/version"),
         request("/api/v1/pods?watch=1"),
         request("/openapi/v2") * 20,
@@ -108,24 +108,24 @@ def test_clients_that_are_gone_are_forgotten(server: Attacked) -> None:
     assert wait_until(lambda: server.open_files() <= before)
 
 
-def test_half_a_greeting_takes_no_memory(tmp_path: Path) -> None:
+def test_partial_client_hellos_allocate_no_memory(tmp_path: Path) -> None:
     with attacked(tmp_path, "--bare") as server, contextlib.ExitStack() as stack:
         server.ask("/version")
         before = server.memory_mb()
         for _ in range(700):
-            stack.enter_context(server.connect()).sendall(HALF_A_GREETING)
+            stack.enter_context(server.connect()).sendall(PARTIAL_CLIENT_HELLO)
         server.ask("/version")
 
         assert server.memory_mb() < before + 10
 
 
-def test_memory_is_given_back_when_clients_go_without_having_written_anything(tmp_path: Path) -> None:
+def test_memory_of_handshakes_is_freed_when_clients_disconnect(tmp_path: Path) -> None:
     with attacked(tmp_path, "--bare") as server:
         server.ask("/version")
         before = server.memory_mb()
         with contextlib.ExitStack() as stack:
             for _ in range(700):
-                stack.enter_context(server.connect()).sendall(greeting())
+                stack.enter_context(server.connect()).sendall(client_hello())
             grew = wait_until(lambda: server.memory_mb() > before + 20)
             time.sleep(2.5)  # nothing happens for longer than the server takes to notice that
 
@@ -133,12 +133,12 @@ def test_memory_is_given_back_when_clients_go_without_having_written_anything(tm
         assert wait_until(lambda: server.memory_mb() < before + 15)
 
 
-def test_people_are_served_when_others_have_taken_all_connections(tmp_path: Path) -> None:
+def test_requests_are_served_while_idle_clients_hold_all_connections(tmp_path: Path) -> None:
     with attacked(tmp_path, "--bare", files=120) as server, contextlib.ExitStack() as stack:
         for number in range(200):
             connection = stack.enter_context(server.connect())
             if number % 2:
-                connection.sendall(HALF_A_GREETING)
+                connection.sendall(PARTIAL_CLIENT_HELLO)
         answered = server.ask("/version")
         used = server.cpu_s()
         time.sleep(1)

@@ -1,7 +1,7 @@
-"""Who may write roles, bindings or definitions gets no more rights by it; who may read a little reads no more.
+"""Users who may write roles, bindings or definitions gain no permissions, and limited read permissions stay limited.
 
-Alice may do everything with roles, bindings and custom definitions but grant what she does not have. Every attempt is
-made twice, the second time as a dry run, and after each she still cannot read secrets.
+Alice may do everything with roles, bindings and custom definitions, except grant permissions that she does not have.
+Every attempt is made twice, the second time as a dry run. Afterwards she still cannot read secrets.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def binding(kind: str, name: str, to: str, *subjects: KubeObject, role_kind: str
 
 
 class Cluster:
-    """A server in which alice has some rights, and others have more."""
+    """A server in which alice has some permissions, and others have more."""
 
     def __init__(self) -> None:
         self.server = Direct()
@@ -75,7 +75,7 @@ class Cluster:
         return self.server.ask(method, path, body, content_type=content_type, query=query, token="user-token")
 
     def is_safe(self) -> bool:
-        """Return whether alice still cannot read secrets, here or anywhere, and everybody else has what they had."""
+        """Return whether alice still cannot read secrets and all important roles still exist."""
         paths = ("/api/v1/secrets", "/api/v1/namespaces/default/secrets")
         return all(self.alice("GET", path).status == 403 for path in paths) and not self._lost()
 
@@ -89,7 +89,7 @@ GATHERING = {"clusterRoleSelectors": [{"matchExpressions": [{"key": "nobody", "o
 
 
 class Attempt(NamedTuple):
-    """A request by which alice would get more rights."""
+    """A request by which alice would gain permissions."""
 
     method: str
     path: str
@@ -148,7 +148,7 @@ ATTEMPTS = {
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS.values(), ids=ATTEMPTS.keys())
-def test_rights_that_are_not_held_are_not_granted(attempt: Attempt) -> None:
+def test_permissions_that_a_user_lacks_are_not_granted(attempt: Attempt) -> None:
     cluster = Cluster()
     manager = {"fieldManager": "alice", "force": "true"} if attempt.content_type == APPLY else {}
 
@@ -160,7 +160,7 @@ def test_rights_that_are_not_held_are_not_granted(attempt: Attempt) -> None:
 
 @pytest.mark.parametrize("plural", ["clusterroles", "clusterrolebindings", "rolebindings", "roles"])
 @pytest.mark.parametrize("version", ["v1", "v2", "v1beta1"])
-def test_a_custom_definition_takes_the_place_of_no_role_and_deletes_none(plural: str, version: str) -> None:
+def test_a_custom_definition_cannot_replace_or_delete_roles(plural: str, version: str) -> None:
     cluster = Cluster()
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     name, kind = f"{plural}.{RBAC}", "ClusterRole" if "cluster" in plural else "Role"
@@ -190,7 +190,7 @@ def test_a_custom_definition_takes_the_place_of_no_role_and_deletes_none(plural:
     assert cluster.alice("GET", f"{DEFINITIONS}/{name}").status == 404
 
 
-def test_a_right_to_update_is_none_to_create() -> None:
+def test_permission_to_update_does_not_allow_creation() -> None:
     cluster = Cluster()
     rules = [{"apiGroups": ["coordination.k8s.io", ""], "resources": ["*"], "verbs": ["update", "patch"]}]
     cluster.admin(f"{ROOT}/clusterroles", role("ClusterRole", "updating", rules))
@@ -211,7 +211,7 @@ def test_a_right_to_update_is_none_to_create() -> None:
 CONFIGS = "/api/v1/namespaces/default/configmaps"
 
 
-def test_a_right_to_one_name_shows_no_other_by_any_selector() -> None:
+def test_permission_for_one_name_shows_no_other_object_by_any_selector() -> None:
     cluster = Cluster()
 
     found = cluster.alice("GET", CONFIGS, fieldSelector="metadata.name=mine")
@@ -238,7 +238,7 @@ def test_a_right_to_one_name_shows_no_other_by_any_selector() -> None:
     assert cluster.alice("DELETE", CONFIGS, fieldSelector="metadata.name=mine").status == 403
 
 
-def test_a_continue_token_of_ones_own_making_leads_into_no_other_namespace() -> None:
+def test_a_forged_continue_token_does_not_lead_to_another_namespace() -> None:
     cluster = Cluster()
     rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}]
     cluster.admin(f"{HERE}/roles", role("Role", "listing", rules))
@@ -279,7 +279,7 @@ def test_a_continue_token_of_ones_own_making_leads_into_no_other_namespace() -> 
         "/logs/",
     ],
 )
-def test_no_spelling_of_a_path_goes_round_the_rules(path: str) -> None:
+def test_no_spelling_of_a_path_bypasses_authorization(path: str) -> None:
     cluster = Cluster()
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "treasure"}}
     cluster.admin("/api/v1/namespaces/default/secrets", secret)
@@ -291,7 +291,7 @@ def test_no_spelling_of_a_path_goes_round_the_rules(path: str) -> None:
     assert cluster.server.ask("GET", "/api/v1/namespaces/default/secrets/treasure").status == 200
 
 
-def test_nobody_acts_as_somebody_without_the_right_to() -> None:
+def test_impersonation_requires_permission() -> None:
     cluster = Cluster()
     for headers in (
         {"impersonate-user": "admin"},
@@ -305,8 +305,8 @@ def test_nobody_acts_as_somebody_without_the_right_to() -> None:
         assert cluster.server.api.handle(request).status == 403  # type: ignore[union-attr]
 
 
-def test_what_reviews_say_is_what_is_done() -> None:
-    """A rule about all resources is none about paths, not even about an empty one."""
+def test_access_reviews_agree_with_decisions() -> None:
+    """A rule for all resources does not apply to paths, not even to an empty one."""
     cluster = Cluster()
     rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get"]}]
     cluster.admin(f"{ROOT}/clusterroles", role("ClusterRole", "reading", rules))
@@ -320,12 +320,12 @@ def test_what_reviews_say_is_what_is_done() -> None:
     assert cluster.alice("GET", "/metrics").status == 403
 
 
-def test_membership_of_the_masters_cannot_be_spelled_otherwise() -> None:
+def test_only_the_exact_group_system_masters_is_privileged() -> None:
     for group in ("System:Masters", "system:masters ", " system:masters", "system:masters\x00", "system:master"):
         assert not user_in_groups("x", "", (group,)).is_master
 
 
-def test_a_right_to_the_metrics_of_one_pod_shows_no_other(tmp_path: Path) -> None:
+def test_permission_for_the_metrics_of_one_node_shows_no_other(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.csv"
     tokens.write_text('admin-token,admin,1,"system:masters"\nuser-token,alice,2\n')
     rules = [{"apiGroups": ["metrics.k8s.io"], "resources": ["nodes"], "verbs": ["list"], "resourceNames": ["node-1"]}]
@@ -362,7 +362,7 @@ MANY = [f"v{number}" for number in range(2000)]
     ],
     ids=["resources", "paths"],
 )
-def test_a_rule_that_names_billions_of_rights_is_refused_at_once(rule: KubeObject) -> None:
+def test_a_rule_with_billions_of_permissions_is_rejected_at_once(rule: KubeObject) -> None:
     cluster = Cluster()
 
     answer = cluster.alice("POST", f"{ROOT}/clusterroles", role("ClusterRole", "vast", [rule]))

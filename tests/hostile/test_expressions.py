@@ -1,4 +1,4 @@
-"""Rules and schemas of custom kinds that would keep the server busy, or that no number holds."""
+"""Rules and schemas of custom kinds that would keep the server busy, or contain numbers out of range."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import pytest
 
 from batkube.api.cel.evaluation.costs import CALL_LIMIT, OBJECT_BUDGET, CostExceeded
 from batkube.api.cel.programs import CelProgram
-from batkube.api.cel.syntax.nodes import SourceError
-from batkube.api.cel.types import DYN, TEXT, list_type
 from batkube.api.requests.messages import Request, Response
 from conformance.direct import ADMIN, MERGE, Answer, Direct
 from conformance.placeholders import Json
@@ -26,7 +24,7 @@ TEN = "[0,1,2,3,4,5,6,7,8,9]"
 
 @pytest.fixture(autouse=True)
 def _no_crash(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """The server logs nothing but its own failures."""
+    """Check that the server logs nothing: it logs only its own failures."""
     with caplog.at_level(logging.ERROR):
         yield
     assert not caplog.records, caplog.records[-1].exc_text
@@ -54,7 +52,7 @@ def create(direct: Direct, spec: Json) -> Answer:
 
 
 def judged(rule: str, spec: Json = None) -> Answer:
-    """Return the answer to an object that a rule judges."""
+    """Return the answer to the creation of an object of a kind with this rule."""
     direct = Direct()
     properties = {"s": {"type": "string"}}
     defined = define(direct, {**FREE, "properties": properties, "x-kubernetes-validations": [{"rule": rule}]})
@@ -69,7 +67,7 @@ def nested(levels: int) -> str:
     return "".join(f"{TEN}.all(x{level}, " for level in range(levels)) + "true" + ")" * levels
 
 
-def test_a_rule_of_a_million_million_steps_is_refused_and_never_run() -> None:
+def test_a_rule_with_an_excessive_estimate_is_rejected_and_never_evaluated() -> None:
     rule = nested(12)
     assert len(rule) < 500
 
@@ -81,7 +79,7 @@ def test_a_rule_of_a_million_million_steps_is_refused_and_never_run() -> None:
         CelProgram(rule, {})({})
 
 
-def test_a_rule_that_may_cost_less_is_given_up_after_a_million_steps() -> None:
+def test_an_evaluation_is_aborted_at_the_cost_limit() -> None:
     rule = nested(6)
     program = CelProgram(rule, {})
 
@@ -94,7 +92,7 @@ def test_a_rule_that_may_cost_less_is_given_up_after_a_million_steps() -> None:
     assert "no further validation rules will be run due to call cost exceeds limit for rule" in message
 
 
-def test_rules_that_cost_too_much_together_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evaluations_of_one_object_share_a_cost_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     assert OBJECT_BUDGET == 10 * CALL_LIMIT
     monkeypatch.setattr("batkube.api.custom.instances.cel_rules.OBJECT_BUDGET", 20_000)
     rule = f"{TEN}.all(x, {TEN}.all(y, true))"
@@ -118,7 +116,7 @@ def test_rules_that_cost_too_much_together_are_given_up(monkeypatch: pytest.Monk
     ],
     ids=["lists", "texts", "shared-parts-compared", "shared-parts-shown"],
 )
-def test_values_that_double_are_paid_for_before_they_are_made(rule: str) -> None:
+def test_the_cost_of_doubling_values_is_charged_in_advance(rule: str) -> None:
     start = time.process_time()
     answer = judged(rule)
 
@@ -126,13 +124,6 @@ def test_values_that_double_are_paid_for_before_they_are_made(rule: str) -> None
     assert answer.status in (201, 422)
     if answer.status == 422:
         assert "cost" in answer.body["message"] or "failed rule" in answer.body["message"]
-
-
-def test_an_honest_rule_costs_little() -> None:
-    program = CelProgram("self.all(x, x.startsWith('a'))", {"self": list_type(TEXT)})
-
-    assert program({"self": ["a"] * 100}) is True
-    assert 400 <= program.last_cost <= 1000
 
 
 # What no number holds
@@ -156,47 +147,25 @@ def test_an_honest_rule_costs_little() -> None:
         ("int(1e300) == 1", "integer overflow"),
     ],
 )
-def test_what_no_number_holds_breaks_the_rule_and_nothing_else(rule: str, problem: str) -> None:
+def test_numbers_out_of_range_only_fail_the_rule(rule: str, problem: str) -> None:
     answer = judged(rule, {"s": "9" * 5000})
 
     assert answer.status == 422
     assert problem in answer.body["message"]
 
 
-@pytest.mark.parametrize(
-    ("rule", "problem"),
-    [
-        ("9" * 5000 + " > 1", "invalid int literal"),
-        ("(" * 2000 + "true" + ")" * 2000, "expression recursion limit exceeded: 250"),
-        (" + ".join(["1"] * 5000) + " > 0", "max recursion depth exceeded"),
-        ("self" + ".a" * 5000 + " == 1", "max recursion depth exceeded"),
-        ("'" + "a" * 200_000 + "' == ''", "expression code point size exceeds limit: size: 200008, limit 100000"),
-        ("@" * 90_000, "89901 more errors were truncated"),
-    ],
-    ids=["digits", "parentheses", "sum", "path", "length", "junk"],
-)
-def test_expressions_beyond_the_limits_of_cel_are_refused(rule: str, problem: str) -> None:
-    with pytest.raises(SourceError) as refused:
-        CelProgram(rule, {"self": DYN})
-    assert problem in str(refused.value)
-
-
-def test_any_number_of_alternatives_is_no_nesting() -> None:
-    assert CelProgram(" || ".join(["false"] * 5000 + ["true"]), {})({}) is True
-
-
 # Schemas
 
 
 @pytest.mark.parametrize(("value", "status"), [(1e300, 422), (0.0, 201)])
-def test_a_multiple_of_next_to_nothing_is_judged_as_go_judges_it(value: float, status: int) -> None:
+def test_multiple_of_a_tiny_number_is_validated_as_in_go(value: float, status: int) -> None:
     direct = Direct()
     define(direct, {"type": "object", "properties": {"a": {"type": "number", "multipleOf": 1e-300}}})
 
     assert create(direct, {"a": value}).status == status
 
 
-def test_long_enumerations_sets_and_lists_of_type_map_are_looked_up() -> None:
+def test_long_enumerations_sets_and_map_lists_are_validated_quickly() -> None:
     direct = Direct()
     word = {"type": "string", "enum": [f"e{number}" for number in range(4_000)]}
     item = {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}, "v": {"type": "string"}}}
@@ -228,7 +197,7 @@ def test_long_enumerations_sets_and_lists_of_type_map_are_looked_up() -> None:
 
 
 @pytest.mark.parametrize("path", [".spec" + "..a" * 30, ".spec" + "['a','a']" * 40])
-def test_a_column_that_finds_the_same_over_and_over_is_left_empty(path: str) -> None:
+def test_a_column_with_an_excessive_json_path_is_empty(path: str) -> None:
     direct = Direct()
     columns = [{"name": "c", "type": "string", "jsonPath": path}]
     assert define(direct, FREE, columns).status == 201

@@ -1,4 +1,4 @@
-"""A thesis survives everything: no command removes, moves or overwrites what it did not write itself."""
+"""No command removes, moves or overwrites files that it did not write itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.commands import RUN, answer, answer_here, command, no_room_for_files, study
+from tests.commands import RUN, command, forbid_file_growth, run_batkube, run_in_process, write_study
 
 THESIS = "years of work\n"
 EXPERIMENT = ("experiment", "e.yaml", "--jobs", "1", "--no-report")
@@ -29,8 +29,8 @@ FOREIGN_MANIFEST = '{"name": "my web page", "files": {"thesis.tex": null}}'
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Path:
-    """A folder with inputs, in which commands are run."""
-    return study(tmp_path, "policy:fcfs", "policy:sjf", policy_file=WAITING)
+    """A folder with inputs, in which commands are executed."""
+    return write_study(tmp_path, "policy:fcfs", "policy:sjf", policy_file=WAITING)
 
 
 def lay_thesis(folder: Path) -> Path:
@@ -41,7 +41,7 @@ def lay_thesis(folder: Path) -> Path:
 
 
 def finished(desk: Path, *words: str) -> None:
-    result = answer_here(desk, *words)
+    result = run_in_process(desk, *words)
     assert result.returncode == 0, result.stderr
 
 
@@ -51,11 +51,11 @@ def left_behind(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("words", [RUN, ("serve", "--bare"), EXPERIMENT])
 @pytest.mark.parametrize("name", ["manifest.json", "experiment.json", ".lock"])
-def test_a_folder_is_not_ours_because_a_file_has_a_name_that_we_use(desk: Path, words: tuple[str], name: str) -> None:
+def test_a_foreign_folder_with_one_of_our_file_names_is_not_replaced(desk: Path, words: tuple[str], name: str) -> None:
     thesis = lay_thesis(desk / "out")
     (desk / "out" / name).write_text(FOREIGN_MANIFEST)
 
-    result = answer(desk, *words, "--out", "out", "--force")
+    result = run_batkube(desk, *words, "--out", "out", "--force")
 
     assert result.returncode == 2
     assert thesis.read_text() == THESIS
@@ -64,23 +64,23 @@ def test_a_folder_is_not_ours_because_a_file_has_a_name_that_we_use(desk: Path, 
 
 
 @pytest.mark.parametrize("name", ["experiment.json", ".lock"])
-def test_an_experiment_writes_into_no_folder_but_its_own(desk: Path, name: str) -> None:
+def test_an_experiment_does_not_write_into_a_foreign_folder(desk: Path, name: str) -> None:
     lay_thesis(desk / "out")
     (desk / "out" / name).write_text(FOREIGN_MANIFEST)
 
-    result = answer_here(desk, *EXPERIMENT, "--out", "out")
+    result = run_in_process(desk, *EXPERIMENT, "--out", "out")
 
     assert (result.returncode, "not the folder of an experiment" in result.stderr) == (2, True)
     assert sorted(path.name for path in (desk / "out").iterdir()) == sorted([name, "thesis.tex"])
 
 
 @pytest.mark.parametrize("place", [".", "chapters", "scheduler"])
-def test_a_run_with_something_else_in_its_folder_is_not_replaced_and_it_is_named(desk: Path, place: str) -> None:
+def test_a_run_folder_with_a_foreign_file_is_not_replaced(desk: Path, place: str) -> None:
     finished(desk, *RUN)
     thesis = lay_thesis(desk / "out" / place)
     before = (desk / "out" / "manifest.json").read_bytes()
 
-    result = answer_here(desk, *RUN, "--force")
+    result = run_in_process(desk, *RUN, "--force")
 
     named = "thesis.tex" if place == "." else f"{place}/"
     assert (result.returncode, f"no run wrote, so it is not removed: {named}\n" in result.stderr) == (2, True)
@@ -88,11 +88,11 @@ def test_a_run_with_something_else_in_its_folder_is_not_replaced_and_it_is_named
     assert (desk / "out" / "manifest.json").read_bytes() == before
 
 
-def test_a_result_that_somebody_has_changed_is_not_replaced(desk: Path) -> None:
+def test_a_modified_result_is_not_replaced(desk: Path) -> None:
     finished(desk, *RUN)
     (desk / "out" / "jobs.csv").write_text(THESIS)
 
-    result = answer_here(desk, *RUN, "--force")
+    result = run_in_process(desk, *RUN, "--force")
 
     assert (result.returncode, "modified after the run, so it is not removed: jobs.csv" in result.stderr) == (
         2,
@@ -111,32 +111,32 @@ def test_a_result_that_somebody_has_changed_is_not_replaced(desk: Path) -> None:
         lambda manifest: manifest.update(files=["thesis.tex"]),
     ],
 )
-def test_a_list_of_files_that_somebody_has_edited_is_not_believed(desk: Path, edit: object) -> None:
+def test_an_edited_list_of_files_is_rejected(desk: Path, edit: object) -> None:
     finished(desk, *RUN)
     inside, beside = lay_thesis(desk / "out"), lay_thesis(desk)
     manifest = json.loads((desk / "out" / "manifest.json").read_text())
     edit(manifest)  # type: ignore[operator]
     (desk / "out" / "manifest.json").write_text(json.dumps(manifest))
 
-    result = answer_here(desk, *RUN, "--force")
+    result = run_in_process(desk, *RUN, "--force")
 
     assert (result.returncode, "manifest.json: was edited" in result.stderr) == (2, True)
     assert inside.read_text() == beside.read_text() == THESIS
 
 
-def test_nothing_is_removed_behind_links(desk: Path) -> None:
-    """The folder itself, a file of the run and a folder of the run, each put somewhere else and linked."""
+def test_nothing_is_removed_through_links(desk: Path) -> None:
+    """The folder itself, a file of the run and a folder of the run are links in turn."""
     finished(desk, *RUN, "--out", "disk")
     (desk / "out").symlink_to("disk")
     thesis = lay_thesis(desk / "chapters")
 
-    behind = answer_here(desk, *RUN, "--force")
+    behind = run_in_process(desk, *RUN, "--force")
     (desk / "disk" / "jobs.csv").unlink()
     (desk / "disk" / "jobs.csv").symlink_to(thesis)
-    file = answer_here(desk, *RUN, "--out", "disk", "--force")
+    file = run_in_process(desk, *RUN, "--out", "disk", "--force")
     (desk / "disk" / "jobs.csv").unlink()
     (desk / "disk" / "scheduler").symlink_to(thesis.parent)
-    folder = answer_here(desk, *RUN, "--out", "disk", "--force")
+    folder = run_in_process(desk, *RUN, "--out", "disk", "--force")
 
     assert [one.returncode for one in (behind, file, folder)] == [2, 2, 2]
     assert "is a link to disk, and nothing is removed through a link" in behind.stderr
@@ -145,7 +145,7 @@ def test_nothing_is_removed_behind_links(desk: Path) -> None:
     assert thesis.read_text() == THESIS
 
 
-def test_a_run_that_is_as_it_was_written_is_replaced_with_what_was_drawn_of_it(desk: Path) -> None:
+def test_an_unmodified_run_is_replaced_with_its_reports_and_charts(desk: Path) -> None:
     finished(desk, *RUN)
     finished(desk, "report", "out")
     finished(desk, "gantt", "out", "-o", "out/gantt.html")
@@ -157,12 +157,12 @@ def test_a_run_that_is_as_it_was_written_is_replaced_with_what_was_drawn_of_it(d
     assert not left_behind(desk)
 
 
-def test_the_page_of_somebody_else_is_replaced_only_by_its_name(desk: Path) -> None:
+def test_a_foreign_report_is_replaced_only_if_named(desk: Path) -> None:
     finished(desk, *RUN)
     page = desk / "out" / "report.html"
     page.write_text(THESIS)
 
-    refused = answer_here(desk, "report", "out")
+    refused = run_in_process(desk, "report", "out")
     kept = page.read_text()
     finished(desk, "report", "out", "-o", "out/report.html")
     finished(desk, "report", "out")
@@ -171,7 +171,7 @@ def test_the_page_of_somebody_else_is_replaced_only_by_its_name(desk: Path) -> N
     assert page.read_text() != THESIS
 
 
-def test_what_is_written_takes_the_place_of_a_link_and_not_of_what_it_leads_to(desk: Path) -> None:
+def test_an_output_file_replaces_a_link_and_not_its_target(desk: Path) -> None:
     finished(desk, *RUN)
     thesis = lay_thesis(desk / "chapters")
     for name in ("fit.svg", "page.html", "w2.json"):
@@ -185,7 +185,7 @@ def test_what_is_written_takes_the_place_of_a_link_and_not_of_what_it_leads_to(d
     assert not any((desk / name).is_symlink() for name in ("fit.svg", "page.html", "w2.json"))
 
 
-def test_an_experiment_removes_its_runs_and_nothing_beside_them(desk: Path) -> None:
+def test_an_experiment_removes_only_its_runs(desk: Path) -> None:
     finished(desk, *EXPERIMENT, "--out", "out")
     beside = [lay_thesis(desk / "out" / place) for place in (".", "runs", "runs/mine", "failures", "set-aside")]
 
@@ -194,12 +194,12 @@ def test_an_experiment_removes_its_runs_and_nothing_beside_them(desk: Path) -> N
     assert [thesis.read_text() for thesis in beside] == [THESIS] * len(beside)
 
 
-def test_a_run_of_an_experiment_that_holds_something_else_stops_force_before_anything_is_removed(desk: Path) -> None:
+def test_force_removes_nothing_if_a_run_contains_a_foreign_file(desk: Path) -> None:
     finished(desk, *EXPERIMENT, "--out", "out")
     runs = sorted((desk / "out" / "runs").iterdir())
     thesis = lay_thesis(runs[1])
 
-    result = answer_here(desk, *EXPERIMENT, "--out", "out", "--force")
+    result = run_in_process(desk, *EXPERIMENT, "--out", "out", "--force")
 
     assert (result.returncode, "not removed: thesis.tex" in result.stderr) == (2, True)
     assert thesis.read_text() == THESIS
@@ -207,32 +207,32 @@ def test_a_run_of_an_experiment_that_holds_something_else_stops_force_before_any
 
 
 @pytest.mark.parametrize("place", ["out", "out/runs"])
-def test_an_experiment_removes_nothing_behind_links(desk: Path, place: str) -> None:
+def test_an_experiment_removes_nothing_through_links(desk: Path, place: str) -> None:
     finished(desk, *EXPERIMENT, "--out", "out")
     (desk / place).rename(desk / "disk")
     (desk / place).symlink_to(desk / "disk")
     before = sorted(path for path in (desk / "disk").rglob("jobs.csv"))
 
-    result = answer_here(desk, *EXPERIMENT, "--out", "out", "--force")
+    result = run_in_process(desk, *EXPERIMENT, "--out", "out", "--force")
 
     assert (result.returncode, "nothing is removed through a link" in result.stderr) == (2, True)
     assert sorted(path for path in (desk / "disk").rglob("jobs.csv")) == before
 
 
-def test_a_lock_that_is_a_link_is_not_written_through(desk: Path) -> None:
+def test_a_lock_file_that_is_a_link_is_not_followed(desk: Path) -> None:
     finished(desk, *EXPERIMENT, "--out", "out")
     thesis = lay_thesis(desk / "chapters")
     (desk / "out" / ".lock").unlink()
     (desk / "out" / ".lock").symlink_to(thesis)
 
-    result = answer_here(desk, *EXPERIMENT, "--out", "out")
+    result = run_in_process(desk, *EXPERIMENT, "--out", "out")
 
     assert result.returncode == 2
     assert thesis.read_text() == THESIS
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
-def test_what_a_killed_run_left_is_swept_by_the_next_command(desk: Path, number: signal.Signals) -> None:
+def test_files_of_a_killed_run_are_removed_by_the_next_command(desk: Path, number: signal.Signals) -> None:
     waiting = command(*RUN, *WAIT, "--out", "killed")
     with subprocess.Popen(waiting, cwd=desk, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -249,8 +249,8 @@ def test_what_a_killed_run_left_is_swept_by_the_next_command(desk: Path, number:
     assert not left_behind(desk)
 
 
-def test_sweeping_leaves_what_only_looks_like_ours(desk: Path) -> None:
-    """By name; with a list; as a link; and with a list of ours, but more in it than the list has."""
+def test_foreign_partial_folders_are_not_removed(desk: Path) -> None:
+    """Cases: our name; our name and a list; a link; our list, but with more files than listed."""
     waiting = command(*RUN, *WAIT, "--out", "killed")
     with subprocess.Popen(waiting, cwd=desk, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -270,8 +270,8 @@ def test_sweeping_leaves_what_only_looks_like_ours(desk: Path) -> None:
     assert not (killed / "new" / "journal.jsonl").exists()
 
 
-def test_a_run_that_was_killed_while_it_was_put_in_place_leaves_the_old_one(desk: Path) -> None:
-    """Between the two renamings the old run has no name of its own; the next command gives it back."""
+def test_a_run_killed_during_its_replacement_leaves_the_old_one(desk: Path) -> None:
+    """Between the two renames the old run has a temporary name; the next command restores it."""
     finished(desk, *RUN)
     before = (desk / "out" / "manifest.json").read_bytes()
     program = """
@@ -284,7 +284,7 @@ def rename_and_die(self, target):
         os.kill(os.getpid(), signal.SIGKILL)
 Path.rename = rename_and_die
 """
-    answer(desk, *RUN, "--force", program=program)
+    run_batkube(desk, *RUN, "--force", program=program)
     assert not (desk / "out").exists()
 
     finished(desk, *RUN, "--out", "elsewhere")
@@ -294,21 +294,21 @@ Path.rename = rename_and_die
 
 
 @pytest.mark.parametrize("words", [("serve", "--bare"), EXPERIMENT, RUN])
-def test_a_disk_without_room_for_temporary_files_is_one_message(desk: Path, words: tuple[str]) -> None:
-    result = answer(desk, *words, "--out", "out", prepare=no_room_for_files)
+def test_a_full_disk_for_temporary_files_is_one_message(desk: Path, words: tuple[str]) -> None:
+    result = run_batkube(desk, *words, "--out", "out", prepare=forbid_file_growth)
 
     assert result.returncode in (1, 2)
     assert not (desk / "out" / "manifest.json").exists()
     assert not left_behind(desk)
 
 
-def test_a_python_run_without_room_for_temporary_files_is_told_so(desk: Path) -> None:
+def test_a_python_run_without_space_for_temporary_files_is_an_input_error(desk: Path) -> None:
     script = "import batkube; batkube.run(workload='w.json', platform='2x1')"
 
     result = subprocess.run(
         [sys.executable, "-c", script],
         cwd=desk,
-        preexec_fn=no_room_for_files,
+        preexec_fn=forbid_file_growth,
         stderr=subprocess.PIPE,
         text=True,
         check=False,

@@ -1,4 +1,4 @@
-"""Limits of the machine: files, processes, threads, memory, the stack. Each is named, in one message."""
+"""Limits of the machine (files, processes, threads, memory, stack) are reported in one message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import resource
 from pathlib import Path
 
 import pytest
-from tests.commands import EXPERIMENT, RUN, answer, study
+from tests.commands import EXPERIMENT, RUN, run_batkube, write_study
 
 #: As fork(2) answers when a user has as many processes as he may.
 NO_FORK = """
@@ -58,28 +58,38 @@ def allow_files(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [5, 8, 12])
-def test_an_experiment_that_may_open_too_few_files_says_so_and_blames_no_run(tmp_path: Path, count: int) -> None:
-    study(tmp_path, "policy:fcfs", "policy:easy", "policy:sjf")
+def test_an_experiment_with_too_few_open_files_fails_no_run(tmp_path: Path, count: int) -> None:
+    write_study(tmp_path, "policy:fcfs", "policy:easy", "policy:sjf")
 
-    result = answer(tmp_path, *EXPERIMENT, "--jobs", "3", prepare=lambda: allow_files(count))
-    again = answer(tmp_path, *EXPERIMENT, "--quiet")
+    result = run_batkube(tmp_path, *EXPERIMENT, "--jobs", "3", prepare=lambda: allow_files(count))
+    again = run_batkube(tmp_path, *EXPERIMENT, "--quiet")
 
     assert result.returncode == 2
     assert result.stderr.endswith(FILES.format(count))
     assert (again.returncode, again.stdout) == (0, "done=3\nfailed=0\n")
 
 
-def test_a_run_that_may_open_too_few_files_says_so(tmp_path: Path) -> None:
-    study(tmp_path)
+def test_a_server_with_too_few_open_files_does_not_start(tmp_path: Path) -> None:
+    """It once started, and closed every connection."""
+    served = ("serve", "--platform", "1x1", "--out", "out")
 
-    result = answer(tmp_path, *RUN, prepare=lambda: allow_files(5))
+    result = run_batkube(tmp_path, *served, prepare=lambda: allow_files(64))
+
+    assert (result.returncode, result.stderr) == (2, FILES.format(64))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_with_too_few_open_files_is_an_input_error(tmp_path: Path) -> None:
+    write_study(tmp_path)
+
+    result = run_batkube(tmp_path, *RUN, prepare=lambda: allow_files(5))
 
     assert (result.returncode, result.stderr) == (2, FILES.format(5))
     assert not (tmp_path / "out").exists()
 
 
-def test_a_server_that_may_open_too_few_files_says_so(tmp_path: Path) -> None:
-    result = answer(
+def test_a_server_with_too_few_open_files_is_an_input_error(tmp_path: Path) -> None:
+    result = run_batkube(
         tmp_path, "serve", "--platform", "2x1", "--port", "0", "--out", "out", prepare=lambda: allow_files(6)
     )
 
@@ -87,31 +97,31 @@ def test_a_server_that_may_open_too_few_files_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("refusal", [NO_FORK, NO_THREAD], ids=["fork", "thread"])
-def test_an_experiment_without_processes_says_so_and_blames_no_run(tmp_path: Path, refusal: str) -> None:
-    study(tmp_path, "policy:fcfs", "policy:easy")
+def test_an_experiment_without_processes_or_threads_fails_no_run(tmp_path: Path, refusal: str) -> None:
+    write_study(tmp_path, "policy:fcfs", "policy:easy")
 
-    result = answer(tmp_path, *EXPERIMENT, program=refusal)
-    again = answer(tmp_path, *EXPERIMENT, "--quiet")
+    result = run_batkube(tmp_path, *EXPERIMENT, program=refusal)
+    again = run_batkube(tmp_path, *EXPERIMENT, "--quiet")
 
     assert result.returncode == 2
     assert PROCESSES in result.stderr
     assert (again.returncode, again.stdout) == (0, "done=2\nfailed=0\n")
 
 
-def test_a_scheduler_that_cannot_be_started_for_want_of_a_process_is_not_blamed(tmp_path: Path) -> None:
-    study(tmp_path)
+def test_a_process_limit_is_not_blamed_on_the_scheduler(tmp_path: Path) -> None:
+    write_study(tmp_path)
 
-    result = answer(tmp_path, *RUN, "--scheduler", "/bin/true", program=NO_FORK)
+    result = run_batkube(tmp_path, *RUN, "--scheduler", "/bin/true", program=NO_FORK)
 
     assert result.returncode == 2
     assert result.stderr.startswith(PROCESSES)
 
 
-def test_a_policy_that_takes_all_memory_is_one_message_and_keeps_what_was_computed(tmp_path: Path) -> None:
-    study(tmp_path, policy_file=GREEDY)
+def test_a_policy_that_exhausts_memory_fails_the_run_with_one_message(tmp_path: Path) -> None:
+    write_study(tmp_path, policy_file=GREEDY)
     limit = 1 << 30
 
-    result = answer(
+    result = run_batkube(
         tmp_path,
         *(*RUN, "--scheduler", "policy:./mine.py:Greedy"),
         prepare=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
@@ -123,14 +133,14 @@ def test_a_policy_that_takes_all_memory_is_one_message_and_keeps_what_was_comput
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["result"] == "failed"
 
 
-def test_memory_that_runs_out_between_decisions_is_one_message(tmp_path: Path) -> None:
-    study(tmp_path, policy_file=GREEDY)
+def test_memory_exhausted_between_decisions_is_one_message(tmp_path: Path) -> None:
+    write_study(tmp_path, policy_file=GREEDY)
     jobs = [{"id": f"{number}", "subtime": number, "res": 1, "profile": "d"} for number in range(20_000)]
     (tmp_path / "w.json").write_text(
         json.dumps({"nb_res": 2, "jobs": jobs, "profiles": {"d": {"type": "delay", "delay": 1}}})
     )
 
-    result = answer(tmp_path, *RUN, "--quiet", "--scheduler", "policy:./mine.py:Spoiler")
+    result = run_batkube(tmp_path, *RUN, "--quiet", "--scheduler", "policy:./mine.py:Spoiler")
 
     assert (result.returncode, re.split(" at |: the limit", result.stderr.splitlines()[0])[0]) in (
         (1, "failed: out of memory"),
@@ -138,30 +148,30 @@ def test_memory_that_runs_out_between_decisions_is_one_message(tmp_path: Path) -
     )
 
 
-def test_a_workload_that_does_not_fit_into_memory_is_one_message(tmp_path: Path) -> None:
-    study(tmp_path)
+def test_a_workload_larger_than_memory_is_one_message(tmp_path: Path) -> None:
+    write_study(tmp_path)
     (tmp_path / "w.json").write_text("[" * (1 << 24))
     limit = 400 << 20
 
-    result = answer(tmp_path, *RUN, prepare=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+    result = run_batkube(tmp_path, *RUN, prepare=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
 
     assert result.returncode == 2
     assert len(result.stderr.splitlines()) <= 2
 
 
-def test_an_endless_recursion_of_a_policy_is_its_failure(tmp_path: Path) -> None:
-    study(tmp_path, policy_file=GREEDY)
+def test_an_endless_recursion_of_a_policy_fails_the_run(tmp_path: Path) -> None:
+    write_study(tmp_path, policy_file=GREEDY)
 
-    result = answer(tmp_path, *RUN, "--scheduler", "policy:./mine.py:Deep")
+    result = run_batkube(tmp_path, *RUN, "--scheduler", "policy:./mine.py:Deep")
 
     assert result.returncode == 1
     assert "RecursionError" in result.stderr.splitlines()[0]
 
 
-def test_brackets_without_end_are_one_message(tmp_path: Path) -> None:
+def test_thousands_of_brackets_are_one_message(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("[" * 20_000)
 
-    result = answer(tmp_path, "run", "s.yaml", "--out", "out")
+    result = run_batkube(tmp_path, "run", "s.yaml", "--out", "out")
 
     assert result.returncode == 2
     assert len(result.stderr.splitlines()) <= 2

@@ -1,4 +1,4 @@
-"""Processes that are stopped, killed or told to end at a bad moment: none stays, and nothing that is done is lost."""
+"""Processes that are stopped, killed or signalled at a bad moment leave no processes behind and lose no results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from tests.commands import EXPERIMENT, RUN, TIMEOUT_S, answer, command, study
+from tests.commands import EXPERIMENT, RUN, TIMEOUT_S, command, run_batkube, write_study
 from tests.process_ends import wait_for_end
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -45,8 +45,8 @@ class Deaf(Policy):
 
 @contextmanager
 def under_way(folder: Path, *arguments: str, ignored: tuple[int, ...] = ()) -> Iterator[subprocess.Popen[str]]:
-    """Yield the process of a command whose policy has come to the place that it does not leave."""
-    study(
+    """Yield the process of a command when its policy is in its endless loop."""
+    write_study(
         folder,
         "policy:fcfs",
         "policy:./mine.py:Endless",
@@ -81,7 +81,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def end_of(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """Return the exit code and the messages of a process, which has to end soon."""
+    """Return the exit code and the messages of a process, which must end soon."""
     _, messages = process.communicate(timeout=TIMEOUT_S)
     assert "Traceback" not in messages
     return process.returncode, messages
@@ -95,7 +95,7 @@ def children(process: subprocess.Popen[str]) -> list[int]:
 
 @contextmanager
 def stopped(pids: list[int]) -> Iterator[None]:
-    """Have processes stand still, and leave none of them behind if the test fails."""
+    """Stop processes; kill them at the end."""
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     try:
@@ -107,9 +107,7 @@ def stopped(pids: list[int]) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_run_in_an_endless_loop_ends_at_the_first_signal_and_keeps_what_it_computed(
-    tmp_path: Path, number: signal.Signals
-) -> None:
+def test_the_first_signal_ends_an_endless_run_and_keeps_its_outputs(tmp_path: Path, number: signal.Signals) -> None:
     with under_way(tmp_path, *RUN, "--scheduler", "policy:./mine.py:Endless") as process:
         process.send_signal(number)
         code, messages = end_of(process)
@@ -119,7 +117,7 @@ def test_a_run_in_an_endless_loop_ends_at_the_first_signal_and_keeps_what_it_com
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["result"] == "failed"
 
 
-def test_signals_that_come_in_pairs_are_one_request(tmp_path: Path) -> None:
+def test_signals_in_quick_succession_are_one_request(tmp_path: Path) -> None:
     # As when a terminal is closed, or when systemd stops a unit.
     with under_way(tmp_path, *RUN, "--scheduler", "policy:./mine.py:Endless") as process:
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGHUP):
@@ -130,7 +128,7 @@ def test_signals_that_come_in_pairs_are_one_request(tmp_path: Path) -> None:
     assert messages.endswith("what was computed until then is in out\n")
 
 
-def test_the_third_signal_ends_even_a_policy_that_catches_everything(tmp_path: Path) -> None:
+def test_the_third_signal_ends_a_policy_that_catches_everything(tmp_path: Path) -> None:
     with under_way(tmp_path, *RUN, "--scheduler", "policy:./mine.py:Deaf") as process:
         for _ in range(3):
             process.send_signal(signal.SIGINT)
@@ -140,7 +138,7 @@ def test_the_third_signal_ends_even_a_policy_that_catches_everything(tmp_path: P
     assert code == -signal.SIGINT
 
 
-def test_a_signal_that_was_ignored_from_the_start_stays_so(tmp_path: Path) -> None:
+def test_a_signal_ignored_at_start_stays_ignored(tmp_path: Path) -> None:
     # As under nohup.
     with under_way(tmp_path, *RUN, "--scheduler", "policy:./mine.py:Endless", ignored=(signal.SIGHUP,)) as process:
         process.send_signal(signal.SIGHUP)
@@ -153,9 +151,7 @@ def test_a_signal_that_was_ignored_from_the_start_stays_so(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_an_experiment_ends_at_the_second_signal_with_its_stopped_workers(
-    tmp_path: Path, number: signal.Signals
-) -> None:
+def test_the_second_signal_ends_an_experiment_with_stopped_workers(tmp_path: Path, number: signal.Signals) -> None:
     with under_way(tmp_path, *EXPERIMENT, "--jobs", "2") as process:
         wait_for(lambda: any((tmp_path / "out" / "runs").glob("fcfs-*/manifest.json")))
         workers = children(process)
@@ -173,7 +169,7 @@ def test_an_experiment_ends_at_the_second_signal_with_its_stopped_workers(
     assert workers
 
 
-def test_a_worker_that_the_kernel_kills_fails_its_run_alone(tmp_path: Path) -> None:
+def test_a_killed_worker_fails_only_its_run(tmp_path: Path) -> None:
     with under_way(tmp_path, *EXPERIMENT, "--jobs", "1") as process:
         for pid in children(process):
             os.kill(pid, signal.SIGKILL)
@@ -214,27 +210,27 @@ atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
 @pytest.mark.parametrize(
     "moment", ["batkube.cli.invocation", "batkube.cli.process.signals", "typer", "batkube.policies.fcfs"]
 )
-def test_ctrl_c_while_modules_are_imported_is_one_word(tmp_path: Path, moment: str) -> None:
-    study(tmp_path)
+def test_ctrl_c_during_imports_prints_interrupted(tmp_path: Path, moment: str) -> None:
+    write_study(tmp_path)
 
-    result = answer(tmp_path, "policies", program=AT_IMPORT.format(moment=moment))
+    result = run_batkube(tmp_path, "policies", program=AT_IMPORT.format(moment=moment))
 
     assert (result.returncode, result.stderr) == (130, "interrupted\n")
 
 
-def test_ctrl_c_while_outputs_are_written_is_one_word_and_leaves_nothing(tmp_path: Path) -> None:
-    study(tmp_path)
+def test_ctrl_c_while_outputs_are_written_leaves_no_files(tmp_path: Path) -> None:
+    write_study(tmp_path)
 
-    result = answer(tmp_path, *RUN, program=AT_WRITING)
+    result = run_batkube(tmp_path, *RUN, program=AT_WRITING)
 
     assert (result.returncode, result.stderr) == (130, "interrupted\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["e.yaml", "mine.py", "w.json"]
 
 
-def test_ctrl_c_when_all_is_over_is_silent(tmp_path: Path) -> None:
-    study(tmp_path)
+def test_ctrl_c_at_exit_prints_nothing(tmp_path: Path) -> None:
+    write_study(tmp_path)
 
-    result = answer(tmp_path, *RUN, program=AT_EXIT)
+    result = run_batkube(tmp_path, *RUN, program=AT_EXIT)
 
     assert (result.returncode, result.stderr) == (-signal.SIGINT, "")
     assert (tmp_path / "out" / "manifest.json").exists()

@@ -1,4 +1,4 @@
-"""An experiment that is gone on with knows which runs are still what was written, and names those that are not."""
+"""A resumed experiment detects damaged runs, reports them and runs them again."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.commands import EXPERIMENT, answer_here, study
+from tests.commands import EXPERIMENT, run_in_process, write_study
 
 ONE_BY_ONE = (*EXPERIMENT, "--jobs", "1")
 
 
 @pytest.fixture
 def done(tmp_path: Path) -> Path:
-    """A folder in which an experiment of two runs is done."""
-    study(tmp_path, "policy:fcfs", "policy:sjf")
-    assert answer_here(tmp_path, *ONE_BY_ONE).returncode == 0
+    """A folder with a completed experiment of two runs."""
+    write_study(tmp_path, "policy:fcfs", "policy:sjf")
+    assert run_in_process(tmp_path, *ONE_BY_ONE).returncode == 0
     return tmp_path
 
 
@@ -34,7 +34,7 @@ def cut(path: Path) -> None:
 
 
 def flatter(path: Path) -> None:
-    """Make the result another by one digit; the file stays as long as it was."""
+    """Change one digit of a result; the file keeps its size."""
     content = path.read_text()
     digit = max(place for place, letter in enumerate(content) if letter.isdigit())
     path.write_text(f"{content[:digit]}{(int(content[digit]) + 1) % 10}{content[digit + 1 :]}")
@@ -62,13 +62,11 @@ def turn_into_a_folder(path: Path) -> None:
         (flatter, "journal.jsonl"),
     ],
 )
-def test_a_result_that_is_not_what_was_written_is_named_and_done_again(
-    done: Path, harm: Callable[[Path], None], name: str
-) -> None:
+def test_a_damaged_result_is_reported_and_its_run_repeated(done: Path, harm: Callable[[Path], None], name: str) -> None:
     before, run = results(done), first_run(done)
     harm(run / name)
 
-    again = answer_here(done, *ONE_BY_ONE)
+    again = run_in_process(done, *ONE_BY_ONE)
 
     assert again.returncode == 0, again.stderr
     assert f"damaged: out/runs/{run.name}: {name} is not what the run wrote" in again.stderr
@@ -78,11 +76,11 @@ def test_a_result_that_is_not_what_was_written_is_named_and_done_again(
 
 
 @pytest.mark.parametrize("text", [b"", b"[]", b'{"batkube": "0.1.0", "result": "completed"}', b"[" * 9999])
-def test_a_manifest_that_is_not_what_was_written_is_named_and_its_run_done_again(done: Path, text: bytes) -> None:
+def test_a_damaged_manifest_is_reported_and_its_run_repeated(done: Path, text: bytes) -> None:
     before, run = results(done), first_run(done)
     (run / "manifest.json").write_bytes(text)
 
-    again = answer_here(done, *ONE_BY_ONE)
+    again = run_in_process(done, *ONE_BY_ONE)
 
     assert again.returncode == 0, again.stderr
     assert f"damaged: out/runs/{run.name}: manifest.json is missing, or is not what the run wrote" in again.stderr
@@ -90,46 +88,46 @@ def test_a_manifest_that_is_not_what_was_written_is_named_and_its_run_done_again
 
 
 @pytest.mark.parametrize("key", ["digest", "result", "real"])
-def test_a_word_changed_in_a_manifest_does_not_go_unnoticed(done: Path, key: str) -> None:
+def test_a_change_of_one_value_in_a_manifest_is_detected(done: Path, key: str) -> None:
     run = first_run(done)
     manifest = json.loads((run / "manifest.json").read_text())
     (run / "manifest.json").write_text(json.dumps({**manifest, key: "something else"}))
 
-    again = answer_here(done, *ONE_BY_ONE)
+    again = run_in_process(done, *ONE_BY_ONE)
 
     assert "damaged" in again.stderr
     assert again.returncode == 0
 
 
-def test_a_run_that_is_damaged_twice_is_set_aside_twice(done: Path) -> None:
+def test_a_run_damaged_twice_is_set_aside_twice(done: Path) -> None:
     run = first_run(done)
     for _ in range(2):
         cut(run / "schedule.csv")
-        answer_here(done, *ONE_BY_ONE)
+        run_in_process(done, *ONE_BY_ONE)
 
     aside = sorted(path.name for path in (done / "out" / "set-aside").iterdir())
 
     assert aside == [run.name, f"{run.name}-2"]
 
 
-def test_runs_that_are_what_was_written_are_not_done_again(done: Path) -> None:
+def test_undamaged_runs_are_not_repeated(done: Path) -> None:
     run = first_run(done)
     (run / "notes.txt").write_text("of mine\n")
     written_ns = (run / "manifest.json").stat().st_mtime_ns
 
-    again = answer_here(done, *ONE_BY_ONE)
+    again = run_in_process(done, *ONE_BY_ONE)
 
     assert (again.returncode, "damaged" in again.stderr) == (0, False)
     assert (run / "manifest.json").stat().st_mtime_ns == written_ns
 
 
-def test_a_folder_that_lies_where_a_run_goes_is_set_aside_and_named(done: Path) -> None:
+def test_a_foreign_folder_at_the_place_of_a_run_is_set_aside_and_reported(done: Path) -> None:
     run = first_run(done)
     run.rename(done / "moved")
     run.mkdir()
     (run / "thesis.tex").write_text("years of work\n")
 
-    again = answer_here(done, *ONE_BY_ONE)
+    again = run_in_process(done, *ONE_BY_ONE)
 
     assert "manifest.json is missing" in again.stderr
     assert (done / "out" / "set-aside" / run.name / "thesis.tex").read_text() == "years of work\n"

@@ -1,4 +1,4 @@
-"""Strangers at the port of a run's program: they are cut off and noted, and the run takes its course."""
+"""Unauthorized connections to the API port of a run's program are rejected and noted, and do not change the run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _turned_away(run: batkube.Run) -> int:
 
 @pytest.fixture(scope="module")
 def undisturbed() -> list[list[bytes | str]]:
-    """The outputs of the run that nobody knocks at, once it is known."""
+    """The outputs of the run without such connections, once computed."""
     return []
 
 
@@ -60,7 +60,7 @@ def undisturbed() -> list[list[bytes | str]]:
     ],
     ids="-".join,
 )
-def test_a_run_with_strangers_at_its_port_has_the_same_results_and_tells_of_them(
+def test_unauthorized_connections_do_not_change_results_and_are_noted(
     simulate: Simulate, kube_scheduler: str, tmp_path: Path, undisturbed: list[list[bytes | str]], kinds: Sequence[str]
 ) -> None:
     if "as-nobody" in kinds and os.geteuid() != 0:
@@ -76,12 +76,14 @@ def test_a_run_with_strangers_at_its_port_has_the_same_results_and_tells_of_them
     assert _turned_away(run) > 0
 
 
-def test_a_crowd_that_leaves_no_room_for_the_program_costs_time_and_changes_nothing(
-    simulate: Simulate, wayward: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_full_backlog_does_not_change_results(
+    simulate: Simulate, faulty_scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(out: str) -> list[bytes | str]:
         way = {"way": "crowds"}
-        return _outputs(simulate(JOBS[:1], PROFILES, scheduler=wayward, scheduler_args=way, out=tmp_path / out))
+        return _outputs(
+            simulate(JOBS[:1], PROFILES, scheduler=faulty_scheduler, scheduler_args=way, out=tmp_path / out)
+        )
 
     expected = run("quiet")
     monkeypatch.setattr(program_listener, "_BACKLOG", 1)  # thousands wait as well as one does, but take longer to come
@@ -89,9 +91,7 @@ def test_a_crowd_that_leaves_no_room_for_the_program_costs_time_and_changes_noth
         assert run("crowded") == expected
 
 
-def test_a_paced_run_with_strangers_at_its_port_loses_nothing_and_tells_of_them(
-    simulate: Simulate, tmp_path: Path
-) -> None:
+def test_unauthorized_connections_to_a_paced_run_are_rejected_and_noted(simulate: Simulate, tmp_path: Path) -> None:
     source = (REPOSITORY / "tests" / "pacing" / "plain_scheduler.py").read_text()
     program = tmp_path / "plain"
     program.write_text(f"#!{sys.executable} -SEu\n{source}")
@@ -103,11 +103,11 @@ def test_a_paced_run_with_strangers_at_its_port_loses_nothing_and_tells_of_them(
     assert _turned_away(run) > 0
 
 
-def test_who_speaks_to_a_program_at_a_port_of_its_own_is_told_of(
-    simulate: Simulate, wayward: str, tmp_path: Path
+def test_connections_to_a_port_of_the_program_itself_are_noted(
+    simulate: Simulate, faulty_scheduler: str, tmp_path: Path
 ) -> None:
     with _strangers(tmp_path, ["own-port", "whole_requests"]):
-        run = simulate(JOBS[:1], PROFILES, scheduler=wayward, scheduler_args={"way": "listens"})
+        run = simulate(JOBS[:1], PROFILES, scheduler=faulty_scheduler, scheduler_args={"way": "listens"})
 
     messages = [note["message"] for note in json.loads((run.path / "fidelity.json").read_text())]
     assert any("connected to a port of a program" in message for message in messages)

@@ -1,4 +1,4 @@
-"""Nobody makes up a token, whatever it knows of a run; and what is secret is written where its owner alone can read."""
+"""Tokens cannot be forged, and secrets are written only to files that their owner alone can read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RBAC = "rbac.authorization.k8s.io"
 
 
 def with_robot() -> Direct:
-    """Return a server with a service account that may do everything."""
+    """Return a server with a service account that has all permissions."""
     server = Direct()
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}}
     binding = {
@@ -72,14 +72,14 @@ def forged(claims: dict[str, Any], key: bytes, header: dict[str, str] | None = N
 
 
 def keys_from_the_seed() -> Iterator[bytes]:
-    """Yield what a server could have drawn from its seed, by any name that appears in the source."""
+    """Yield keys that a server could have derived from its seed, by the stream names in the source."""
     for name in ("api tokens", "api identities", "api service accounts", "policy", "latencies", "arrivals"):
         yield Streams(SEED).named(name).randbytes(32)
     yield random.Random(SEED).randbytes(32)
     yield hashlib.sha256(f"{SEED}:api tokens".encode()).digest()
 
 
-def test_the_forgery_below_is_a_good_token_but_for_its_key() -> None:
+def test_the_forged_tokens_of_these_tests_are_valid_except_for_their_key() -> None:
     server = with_robot()
     token = issued(server)
 
@@ -88,7 +88,7 @@ def test_the_forgery_below_is_a_good_token_but_for_its_key() -> None:
     assert server.ask("GET", SECRETS, token=token).status == 200
 
 
-def test_the_seed_does_not_lead_to_the_key() -> None:
+def test_the_key_cannot_be_derived_from_the_seed() -> None:
     server = with_robot()
     claims = claims_of(issued(server))
 
@@ -96,7 +96,7 @@ def test_the_seed_does_not_lead_to_the_key() -> None:
         assert server.ask("GET", SECRETS, token=forged(claims, key)).status == 401
 
 
-def test_servers_of_one_seed_issue_the_same_claims_at_the_same_length_and_take_no_token_of_one_another() -> None:
+def test_servers_of_one_seed_issue_equal_claims_and_reject_tokens_of_each_other() -> None:
     first, second = with_robot(), with_robot()
     token, other = issued(first), issued(second)
 
@@ -107,7 +107,7 @@ def test_servers_of_one_seed_issue_the_same_claims_at_the_same_length_and_take_n
 
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "HS256", "HS512", "RS256", ""])
-def test_no_algorithm_does_without_the_key(algorithm: str) -> None:
+def test_every_algorithm_requires_the_key(algorithm: str) -> None:
     server = with_robot()
     claims = claims_of(issued(server))
 
@@ -116,7 +116,7 @@ def test_no_algorithm_does_without_the_key(algorithm: str) -> None:
         assert server.ask("GET", SECRETS, token=attempt).status == 401
 
 
-def test_a_token_that_was_changed_anywhere_is_nobodys() -> None:
+def test_a_token_modified_anywhere_is_rejected() -> None:
     server = with_robot()
     token = issued(server)
 
@@ -125,7 +125,7 @@ def test_a_token_that_was_changed_anywhere_is_nobodys() -> None:
         assert server.ask("GET", SECRETS, token=token[:place] + letter + token[place + 1 :]).status == 401
 
 
-def test_a_longer_life_or_another_name_cannot_be_written_into_a_token() -> None:
+def test_a_token_with_modified_claims_is_rejected() -> None:
     server = with_robot()
     claims = claims_of(issued(server))
     account = {"name": "other", "uid": claims["kubernetes.io"]["serviceaccount"]["uid"]}
@@ -136,7 +136,7 @@ def test_a_longer_life_or_another_name_cannot_be_written_into_a_token() -> None:
         assert server.ask("GET", SECRETS, token=f"{payload}.{signature}").status == 401
 
 
-def test_a_token_for_somebody_else_is_not_taken_here() -> None:
+def test_a_token_for_another_audience_is_rejected() -> None:
     server = with_robot()
     spec = {"audiences": ["vault"]}
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
@@ -146,7 +146,7 @@ def test_a_token_for_somebody_else_is_not_taken_here() -> None:
     assert AUDIENCE not in claims_of(token)["aud"]
 
 
-def test_an_account_that_is_made_again_does_not_inherit_tokens() -> None:
+def test_a_recreated_account_does_not_inherit_tokens() -> None:
     server = with_robot()
     token = issued(server)
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}}
@@ -157,7 +157,7 @@ def test_an_account_that_is_made_again_does_not_inherit_tokens() -> None:
     assert server.ask("GET", SECRETS, token=token).status == 401
 
 
-def test_an_expired_token_is_not_taken() -> None:
+def test_an_expired_token_is_rejected() -> None:
     server = with_robot()
     token = issued(server)
 
@@ -167,7 +167,7 @@ def test_an_expired_token_is_not_taken() -> None:
     assert server.ask("GET", SECRETS, token=token).status == 401
 
 
-def test_reviews_of_nonsense_say_that_it_is_nobodys() -> None:
+def test_token_reviews_reject_malformed_tokens() -> None:
     server = Direct()
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview"}
     path = "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -179,20 +179,20 @@ def test_reviews_of_nonsense_say_that_it_is_nobodys() -> None:
 
 @pytest.fixture
 def no_umask() -> Iterator[None]:
-    """Have files made as openly as their makers allow."""
+    """Create files with the permissions that their creators request."""
     before = os.umask(0)
     yield
     os.umask(before)
 
 
 def others_can_read(folder: Path) -> list[str]:
-    """Return the names of the files that somebody else can read."""
+    """Return the names of the files that other users can read."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return sorted(path.name for path in files if stat.S_IMODE(path.stat().st_mode) & 0o077)
 
 
 @pytest.mark.usefixtures("no_umask")
-def test_what_serve_writes_for_others_to_read_holds_no_secret(tmp_path: Path) -> None:
+def test_readable_files_of_serve_contain_no_secret(tmp_path: Path) -> None:
     with served(tmp_path / "out", "--bare", "--seed", "7") as server:
         open_files = others_can_read(tmp_path / "out")
         texts = [(tmp_path / "out" / name).read_text() for name in open_files]
@@ -204,7 +204,7 @@ def test_what_serve_writes_for_others_to_read_holds_no_secret(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("no_umask")
-def test_the_files_that_let_a_scheduler_in_are_for_its_owner_alone(tmp_path: Path) -> None:
+def test_the_credentials_of_a_scheduler_are_in_private_files(tmp_path: Path) -> None:
     extender = {"urlPrefix": "http://127.0.0.1:1/x", "filterVerb": "filter"}
     start = program_start("kube-scheduler")
     scheduler = ExternalProgram("kube-scheduler", Path("/programs/it"), start, (), {"extenders": [extender]})

@@ -39,7 +39,7 @@ def written(folder: Path, count: int, length_s: float) -> Path:
     return path
 
 
-def test_every_program_runs_and_tells_what_it_costs(plane: ControlPlane) -> None:
+def test_every_program_runs_and_reports_its_cost(plane: ControlPlane) -> None:
     assert sorted(plane.cpu_seconds()) == sorted(PROGRAMS)
     assert all(size > 10**7 for size in plane.peak_memory_bytes().values())
     assert ClusterConnection(plane.kubeconfig).get("/version")["gitVersion"] == "v1.34.4"
@@ -58,7 +58,7 @@ def test_a_workload_is_played_and_foretold(plane: ControlPlane, tmp_path: Path, 
     assert ClusterConnection(plane.kubeconfig).get("/api/v1/pods")["items"] == []
 
 
-def test_a_program_that_dies_is_told_with_its_last_words(plane: ControlPlane) -> None:
+def test_a_program_that_exits_is_reported_with_its_last_lines(plane: ControlPlane) -> None:
     try:
         with pytest.raises(RunFailed, match=r"kube-scheduler ended with code 1(.|\n)*podMaxBackoffSeconds"):
             plane.start_scheduler({"podMaxBackoffSeconds": -1})

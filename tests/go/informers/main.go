@@ -1,9 +1,9 @@
-// The informers program follows a cluster as controllers do, and tells what it believes.
+// The informers program watches a cluster as controllers do, and prints the state of its caches.
 //
-// It runs informers of client-go, typed and dynamic, with and without selectors. Their handlers put keys into a work
-// queue, and a worker notes for each key the version that the informer's store has then: so a lost or doubled event
-// shows as a difference. For every line on standard input it writes a line of JSON: by informer, the version of each
-// object in the informer's store ("stored") and as the worker knows it ("worked").
+// It runs informers of client-go, typed and dynamic, with and without selectors. Their handlers add keys to a work
+// queue. A worker records, for each key, the version in the informer's store at that time, so a lost or duplicate event
+// causes a difference. For every line on standard input it prints a line of JSON: by informer, the version of each
+// object in the informer's store ("stored") and in the worker's record ("worked").
 package main
 
 import (
@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// follower is an informer, its queue, and what the worker knows.
+// follower is an informer with its queue and the record of its worker.
 type follower struct {
 	informer cache.SharedIndexInformer
 	queue    workqueue.TypedRateLimitingInterface[string]
@@ -59,7 +59,7 @@ func follow(informer cache.SharedIndexInformer) *follower {
 	return f
 }
 
-// work handles one key at a time, as a controller would.
+// work handles one key at a time, as controllers do.
 func (f *follower) work() {
 	for {
 		key, stopped := f.queue.Get()

@@ -1,5 +1,5 @@
-// Writes objects as the real server does: reads one object in JSON per line, answers with a line that holds the same
-// object as Kubernetes' protobuf (base64) and as the JSON of what is read back from it.
+// Encodes objects as the real server does. It reads one object in JSON per line, and prints a line with the object in
+// Kubernetes' protobuf (base64) and with the JSON of the decoded protobuf.
 package main
 
 import (

@@ -1,9 +1,9 @@
-// A scheduler that misbehaves in the way it is told, for the tests of `batkube run`.
+// A scheduler that misbehaves in a given way, for the tests of `batkube run`.
 //
-// It is started as kube-scheduler is, and finds the server in the kubeconfig
-// beside its configuration. Every second it looks for pods without a node.
-// Attached to a run beside its scheduler, it gets a kubeconfig alone, and acts
-// once, 90 seconds after its start.
+// It is started like kube-scheduler, and reads the address of the server from
+// the kubeconfig beside its configuration. Every second it lists pods without a
+// node. If it is attached to a run with another scheduler, it has a kubeconfig
+// only, and acts once, 90 seconds after its start.
 package main
 
 import (
@@ -24,8 +24,8 @@ import (
 var server string
 
 func main() {
-	config := flag.String("config", "", "the configuration; a kubeconfig lies beside it")
-	kubeconfig := flag.String("kubeconfig", "", "the kubeconfig, if it lies elsewhere")
+	config := flag.String("config", "", "the configuration file; a kubeconfig is beside it")
+	kubeconfig := flag.String("kubeconfig", "", "the kubeconfig, if it is elsewhere")
 	way := flag.String("way", "", "how to misbehave")
 	flag.Int("secure-port", 0, "not used")
 	flag.Int("v", 0, "not used")
@@ -83,7 +83,7 @@ func handle(way, pod string) {
 	}
 }
 
-// listen serves at a port of its own, and tells which.
+// listen serves on a free port, and prints its address.
 func listen(asked *bool) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)
@@ -111,7 +111,7 @@ func serverOf(kubeconfig string) string {
 			return address
 		}
 	}
-	panic("the kubeconfig names no server")
+	panic("the kubeconfig does not name a server")
 }
 
 func waiting() []string {
@@ -139,13 +139,13 @@ func names(path string) []string {
 	return found
 }
 
-// bind returns the status of the answer.
+// bind binds a pod and returns the status code.
 func bind(pod, node string) int {
 	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Binding","metadata":{"name":%q},"target":{"kind":"Node","name":%q}}`, pod, node)
 	return post("/api/v1/namespaces/default/pods/"+pod+"/binding", body)
 }
 
-// bindFromFile is bind, with a body that the kernel copies from a file (sendfile(2)).
+// bindFromFile is like bind, with a body that the kernel copies from a file (sendfile(2)).
 func bindFromFile(pod, node string) int {
 	file, err := os.CreateTemp("", "binding")
 	check(err)

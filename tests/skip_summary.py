@@ -1,7 +1,7 @@
-"""What a run of the tests did not show: every skipped test, by its reason, at the end.
+"""Plugin that lists skipped tests by reason at the end of a run.
 
-A test marked `headline` shows a line of the README's tables. In continuous integration (CI=true, as all such services
-set it) one that is skipped has failed.
+A test marked `headline` supports a line of the README's tables. In continuous integration (CI=true, which all services
+set) it fails if it is skipped.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ Report = pytest.TestReport | pytest.CollectReport
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
-    config.addinivalue_line("markers", "headline: shows a line of the README's tables; fails if it is skipped in CI")
+    """Register the marker."""
+    config.addinivalue_line("markers", "headline: supports a line of the README's tables; fails if it is skipped in CI")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Turn the skipping of a headline test into a failure where CI runs it."""
+    """Make a skipped headline test fail in CI."""
     report = yield
     is_skipped = report.skipped and not hasattr(report, "wasxfail")
     if is_skipped and os.environ.get("CI") == "true" and item.get_closest_marker("headline"):
         report.outcome = "failed"
-        report.longrepr = f"it shows a line of the README, and was skipped: {reason_of(report)}"
+        report.longrepr = f"supports a line of the README, and was skipped: {reason_of(report)}"
     return report
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List what was skipped."""
+    """List the skipped tests."""
     lines = summary(terminalreporter.stats.get("skipped", []))
     if lines:
-        terminalreporter.section("not shown here")
+        terminalreporter.section("skipped tests")
         for line in lines:
             terminalreporter.line(line)
 
 
 def summary(reports: Sequence[Report]) -> list[str]:
-    """Return each reason with how many tests it stopped, most first, and below it their files."""
+    """Return each reason with its number of tests, largest first, followed by their files."""
     reasons: dict[str, Counter[str]] = {}
     for report in reports:
         reasons.setdefault(reason_of(report), Counter())[report.nodeid.partition("::")[0]] += 1
@@ -54,6 +54,6 @@ def summary(reports: Sequence[Report]) -> list[str]:
 
 def reason_of(report: Report) -> str:
     """Return why a test was skipped."""
-    told = report.longrepr
-    reason = told[2] if isinstance(told, tuple) else str(told)
+    representation = report.longrepr
+    reason = representation[2] if isinstance(representation, tuple) else str(representation)
     return reason.removeprefix("Skipped: ")

@@ -1,19 +1,19 @@
-"""A handler that answers everything, for servers whose answers do not matter."""
+"""A request handler for tests in which the responses do not matter."""
 
 from __future__ import annotations
 
 from batkube.api.requests.messages import Request, Response
 
 
-class AskedPaths:
-    """Answers everything, and remembers the paths asked for."""
+class RecordingHandler:
+    """Responds with 200 to every request, and records the requested paths."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.body = b"ok"
 
     def handle(self, request: Request) -> Response:
-        self.asked.append(request.path)
+        self.requested.append(request.path)
         return Response(200, self.body)
 
     def too_large(self) -> Response:

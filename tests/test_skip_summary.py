@@ -1,4 +1,4 @@
-"""Skipped tests are told with their reasons, and in CI a headline test that is skipped has failed."""
+"""Skipped tests are listed by reason, and in CI a skipped headline test fails."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def test_a_program(): ...
 
 @pytest.mark.headline
 @pytest.mark.xfail(strict=True)
-def test_what_is_known_to_fail():
+def test_a_known_failure():
     assert False
 
-def test_what_works(): ...
+def test_a_success(): ...
 """
 LISTED = """
     4  needs data: set DATA
@@ -43,7 +43,7 @@ LISTED = """
 
 def run_tests(folder: Path, *, is_ci: bool, workers: int = 0) -> subprocess.CompletedProcess[str]:
     (folder / "test_it.py").write_text(TESTS)
-    options = ["-p", "skipped", "--strict-markers", "-p", "no:cacheprovider"]
+    options = ["-p", "skip_summary", "--strict-markers", "-p", "no:cacheprovider"]
     return subprocess.run(
         [sys.executable, "-m", "pytest", *options, *(["-n", str(workers)] if workers else [])],
         cwd=folder,
@@ -56,7 +56,7 @@ def run_tests(folder: Path, *, is_ci: bool, workers: int = 0) -> subprocess.Comp
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_what_was_skipped_is_listed_by_reason(tmp_path: Path, workers: int) -> None:
+def test_skipped_tests_are_listed_by_reason(tmp_path: Path, workers: int) -> None:
     result = run_tests(tmp_path, is_ci=False, workers=workers)
 
     assert result.returncode == 0
@@ -64,9 +64,9 @@ def test_what_was_skipped_is_listed_by_reason(tmp_path: Path, workers: int) -> N
     assert "1 passed, 5 skipped, 1 xfailed" in result.stdout
 
 
-def test_in_ci_a_headline_test_that_is_skipped_has_failed(tmp_path: Path) -> None:
+def test_a_skipped_headline_test_fails_in_ci(tmp_path: Path) -> None:
     result = run_tests(tmp_path, is_ci=True)
 
     assert result.returncode == 1
-    assert "it shows a line of the README, and was skipped: needs data: set DATA" in result.stdout
+    assert "supports a line of the README, and was skipped: needs data: set DATA" in result.stdout
     assert "4 skipped" in result.stdout
