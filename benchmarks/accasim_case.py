@@ -1,4 +1,4 @@
-"""AccaSim 1.1.3, for comparison: its virtualenv, its command and its results."""
+"""AccaSim 1.1.3 for comparison: its installation, its command and its results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class NotAvailable(Exception):
 
 
 def prepare() -> Path:
-    """Return the Python of a virtualenv with AccaSim, made on first use under the user's cache folder."""
+    """Return the Python of a virtualenv with AccaSim, created in the user's cache folder on first use."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = cache / "batkube" / f"accasim-{VERSION}-python{sys.version_info.major}.{sys.version_info.minor}"
     python = folder / "bin" / "python"
@@ -27,7 +27,7 @@ def prepare() -> Path:
         install = [str(python), "-m", "pip", "install", "--quiet", f"accasim=={VERSION}"]
         result = subprocess.run(install, capture_output=True, text=True, check=False)
         if result.returncode:
-            lines = result.stderr.strip().splitlines() or ["pip said nothing"]
+            lines = result.stderr.strip().splitlines() or ["pip printed nothing"]
             raise NotAvailable(f"pip could not install it: {lines[-1]}")
         (folder / "complete").touch()
     return python

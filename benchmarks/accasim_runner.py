@@ -1,4 +1,4 @@
-"""Runs one SWF file through AccaSim; executed by the Python of AccaSim's own virtualenv, and so on its own.
+"""Run an SWF file through AccaSim; executed by the Python of AccaSim's virtualenv, so it imports nothing of ours.
 
 accasim_runner.py WORKLOAD.swf NODES fcfs|easy OUTPUT_FOLDER
 """
@@ -13,9 +13,9 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Simulate nodes of one core each, with the outputs AccaSim writes by default."""
+    """Simulate nodes of one core each, with AccaSim's default outputs."""
     workload, nodes, policy, folder = sys.argv[1:]
-    # AccaSim 1.1.3 imports this name from where Python had it until 3.9.
+    # AccaSim 1.1.3 imports this name, which Python removed in 3.10.
     collections.Mapping = collections.abc.Mapping  # type: ignore[attr-defined]
     from accasim.base.allocator_class import FirstFit
     from accasim.base.scheduler_class import EASYBackfilling, FirstInFirstOut

@@ -1,9 +1,10 @@
-"""What answers cost: `batkube serve --bare` next to the real kube-apiserver and etcd, under the same load in one run.
+"""Measure API requests: `batkube serve --bare` beside the real kube-apiserver and etcd, under the same load.
 
     python benchmarks/api.py [--pods 5000] [--no-peer] [--memory]
 
-The load comes from processes of their own and is not counted; CPU is that of the server's processes, from /proc. Both
-servers speak TLS. The peer is built on first use (minutes). `--memory` also fills ours with 150,000 pods.
+The clients run in processes of their own, which are not measured; CPU time is that of the server's processes, from
+/proc. Both servers use TLS. kube-apiserver and etcd are built on first use (minutes). `--memory` also fills our server
+with 150,000 pods.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -29,7 +30,7 @@ from batkube.emulation.control_plane.commands import free_ports
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from conformance.real_server import real_server  # noqa: E402 - it lies with the tests
+from conformance.real_server import real_server  # noqa: E402 - in the folder of the tests
 
 _CONNECTIONS = 8
 _WATCHERS = 20
@@ -46,11 +47,11 @@ class Served(NamedTuple):
     processes: tuple[int, ...]
 
     def cpu_s(self) -> float:
-        """Return the CPU time that its processes have used."""
+        """Return the CPU time of its processes so far."""
         return sum(_cpu_s(pid) for pid in self.processes)
 
     def memory_mb(self) -> float:
-        """Return the memory that its processes have now."""
+        """Return the resident memory of its processes."""
         return sum(_resident_mb(pid) for pid in self.processes)
 
 
@@ -65,13 +66,13 @@ def _resident_mb(pid: int) -> float:
 
 
 @contextlib.contextmanager
-def ours(folder: Path) -> Iterator[Served]:
-    """Run `batkube serve --bare`."""
+def ours(folder: Path, cluster: Sequence[str] = ("--bare",)) -> Iterator[Served]:
+    """Run `batkube serve`, without a cluster unless its options are given."""
     tokens = folder / "tokens.csv"
     tokens.write_text('admin-token,admin,1,"system:masters"\nother-token,other,2,"system:masters"\n')
     (port,) = free_ports(1)
     out = folder / "served"
-    command = [sys.executable, "-m", "batkube", "serve", "--bare", "--quiet"]
+    command = [sys.executable, "-m", "batkube", "serve", *cluster, "--quiet"]
     command += ["--out", str(out), "--port", str(port), "--token-auth-file", str(tokens)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
@@ -83,7 +84,7 @@ def ours(folder: Path) -> Iterator[Served]:
         process.wait(10)
 
 
-# The load
+# Clients
 
 
 def request(
@@ -98,24 +99,24 @@ def request(
 
 
 class Client:
-    """One connection that keeps alive."""
+    """A keep-alive connection."""
 
     def __init__(self, url: str) -> None:
         self._host = urlsplit(url)
 
     async def open(self) -> Client:
         """Connect."""
-        trusting = ssl._create_unverified_context()
+        context = ssl._create_unverified_context()
         self._reader, self._writer = await asyncio.open_connection(
-            self._host.hostname, self._host.port, ssl=trusting, limit=1 << 26
+            self._host.hostname, self._host.port, ssl=context, limit=1 << 26
         )
         return self
 
-    async def ask(self, method: str, path: str, body: bytes = b"", content_type: str = "application/json") -> int:
-        """Send a request and read its answer; return how long the answer was."""
+    async def send(self, method: str, path: str, body: bytes = b"", content_type: str = "application/json") -> int:
+        """Send a request and read the response; return the length of its body."""
         self._writer.write(request(method, path, body, content_type))
-        answer = await self._reader.readuntil(b"\r\n\r\n")
-        status, headers = int(answer[9:12]), answer.decode().lower()
+        head = await self._reader.readuntil(b"\r\n\r\n")
+        status, headers = int(head[9:12]), head.decode().lower()
         if status >= 300:
             raise RuntimeError(f"{method} {path}: {status} {(await self._reader.read(500))!r}")
         if "transfer-encoding: chunked" in headers:
@@ -161,22 +162,22 @@ _RUNNING = json.dumps(
 ).encode()
 PODS = "/api/v1/namespaces/default/pods"
 
-Ask = Callable[[Client, int], Awaitable[int]]
-OPERATIONS: dict[str, Ask] = {
-    "create": lambda client, number: client.ask("POST", PODS, pod(number)),
-    "bind": lambda client, number: client.ask("POST", f"{PODS}/pod-{number}/binding", binding(number)),
-    "status": lambda client, number: client.ask("PATCH", f"{PODS}/pod-{number}/status", _RUNNING, _MERGE),
-    "list": lambda client, number: client.ask("GET", PODS),
+Operation = Callable[[Client, int], Awaitable[int]]
+OPERATIONS: dict[str, Operation] = {
+    "create": lambda client, number: client.send("POST", PODS, pod(number)),
+    "bind": lambda client, number: client.send("POST", f"{PODS}/pod-{number}/binding", binding(number)),
+    "status": lambda client, number: client.send("PATCH", f"{PODS}/pod-{number}/status", _RUNNING, _MERGE),
+    "list": lambda client, number: client.send("GET", PODS),
 }
 
 
-async def flat_out(url: str, operation: str, numbers: range) -> list[float]:
-    """Do an operation for all numbers on several connections; return how long each took."""
+async def saturating(url: str, operation: str, numbers: range) -> list[float]:
+    """Send one request for each number on several connections; return the latencies."""
     latencies: list[float] = []
-    left = iter(numbers)
+    remaining = iter(numbers)
 
     async def work(client: Client) -> None:
-        for number in left:
+        for number in remaining:
             began = time.perf_counter()
             await OPERATIONS[operation](client, number)
             latencies.append(time.perf_counter() - began)
@@ -187,7 +188,7 @@ async def flat_out(url: str, operation: str, numbers: range) -> list[float]:
 
 
 async def paced(url: str, first: int) -> list[float]:
-    """Create pods at a steady rate for a while; return how long each took."""
+    """Create pods at a constant rate for some seconds; return the latencies."""
     clients = [await Client(url).open() for _ in range(_CONNECTIONS)]
     free: asyncio.Queue[Client] = asyncio.Queue()
     for client in clients:
@@ -209,22 +210,22 @@ async def paced(url: str, first: int) -> list[float]:
     return latencies
 
 
-def _run_load(kind: str, url: str, argument: object, answer: multiprocessing.Queue[list[float]]) -> None:
+def _run_load(kind: str, url: str, argument: object, results: multiprocessing.Queue[list[float]]) -> None:
     if kind == "paced":
         assert isinstance(argument, int)
-        answer.put(asyncio.run(paced(url, argument)))
+        results.put(asyncio.run(paced(url, argument)))
     else:
         assert isinstance(argument, range)
-        answer.put(asyncio.run(flat_out(url, kind, argument)))
+        results.put(asyncio.run(saturating(url, kind, argument)))
 
 
 def under_load(server: Served, kind: str, argument: object) -> tuple[list[float], float, float]:
-    """Run a load in a process of its own; return the latencies, the server's CPU seconds and the real seconds."""
-    answer: multiprocessing.Queue[list[float]] = multiprocessing.Queue()
+    """Run a load in its own process; return the latencies, the server's CPU seconds and the real seconds."""
+    results: multiprocessing.Queue[list[float]] = multiprocessing.Queue()
     cpu, real = server.cpu_s(), time.perf_counter()
-    process = multiprocessing.Process(target=_run_load, args=(kind, server.url, argument, answer))
+    process = multiprocessing.Process(target=_run_load, args=(kind, server.url, argument, results))
     process.start()
-    latencies = answer.get()
+    latencies = results.get()
     process.join()
     return latencies, server.cpu_s() - cpu, time.perf_counter() - real
 
@@ -233,20 +234,20 @@ async def _watch(url: str, count: int) -> None:
     client = await Client(url).open()
     path = f"{PODS}?watch=true&resourceVersion=0&timeoutSeconds=600"
     client._writer.write(request("GET", path))
-    seen = 0
-    while seen < count:
-        seen += (await client._reader.read(1 << 20)).count(b'"type":"')
+    events = 0
+    while events < count:
+        events += (await client._reader.read(1 << 20)).count(b'"type":"')
 
 
 def _run_watchers(url: str, count: int) -> None:
-    async def all_of_them() -> None:
+    async def watch_all() -> None:
         await asyncio.gather(*(_watch(url, count) for _ in range(_WATCHERS)))
 
-    asyncio.run(all_of_them())
+    asyncio.run(watch_all())
 
 
 def fan_out(server: Served, pods: int) -> float:
-    """Patch every pod while many watch; return the server's CPU seconds until all have seen everything."""
+    """Patch every pod while many clients watch; return the server's CPU seconds until all have received all events."""
     watchers = multiprocessing.Process(target=_run_watchers, args=(server.url, 2 * pods))
     watchers.start()
     time.sleep(3 + pods / 2000)
@@ -258,25 +259,25 @@ def fan_out(server: Served, pods: int) -> float:
 
 def rows(server: Served, pods: int) -> dict[str, str]:
     """Measure one server."""
-    found: dict[str, str] = {}
+    cells: dict[str, str] = {}
     for name in ("create", "bind"):
         _, cpu, real = under_load(server, name, range(pods))
-        found[name] = f"{pods / cpu:,.0f} per CPU-s, {pods / real:,.0f}/s"
+        cells[name] = f"{pods / cpu:,.0f} per CPU-s, {pods / real:,.0f}/s"
     cpu = fan_out(server, pods)
-    found[f"status patch, {_WATCHERS} watchers"] = f"{pods / cpu:,.0f} per CPU-s"
+    cells[f"status patch, {_WATCHERS} watchers"] = f"{pods / cpu:,.0f} per CPU-s"
     latencies, cpu, _ = under_load(server, "paced", pods)
     latencies.sort()
     p50, p99 = (latencies[int(len(latencies) * share)] * 1000 for share in (0.5, 0.99))
-    found[f"create at {_PACED_PER_S}/s: p50, p99"] = f"{p50:.1f} ms, {p99:.1f} ms"
+    cells[f"create at {_PACED_PER_S}/s: p50, p99"] = f"{p50:.1f} ms, {p99:.1f} ms"
     _, cpu, real = under_load(server, "list", range(5))
     total = pods + _PACED_PER_S * _PACED_S
-    found[f"list of {total:,} pods"] = f"{cpu / 5 * 1000:,.0f} ms CPU, {real / 5 * 1000:,.0f} ms"
-    found["memory then"] = f"{server.memory_mb():,.0f} MB"
-    return found
+    cells[f"list of {total:,} pods"] = f"{cpu / 5 * 1000:,.0f} ms CPU, {real / 5 * 1000:,.0f} ms"
+    cells["memory then"] = f"{server.memory_mb():,.0f} MB"
+    return cells
 
 
 def fill(server: Served) -> str:
-    """Fill a server with 150,000 bound pods; return what it needs then."""
+    """Fill a server with 150,000 bound pods; return its memory."""
     under_load(server, "create", range(150_000))
     under_load(server, "bind", range(150_000))
     return f"{server.memory_mb():,.0f} MB"
@@ -286,8 +287,8 @@ def main() -> None:
     """Measure and print a table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pods", type=int, default=5000)
-    parser.add_argument("--no-peer", action="store_true", help="measure ours alone")
-    parser.add_argument("--memory", action="store_true", help="also 150,000 pods (some minutes)")
+    parser.add_argument("--no-peer", action="store_true", help="measure our server only")
+    parser.add_argument("--memory", action="store_true", help="also measure 150,000 pods (some minutes)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

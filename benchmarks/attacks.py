@@ -1,4 +1,4 @@
-"""Whether runs with the real kube-scheduler repeat to the byte while other processes attack its port; see README.md."""
+"""Check whether runs with kube-scheduler repeat to the byte while other processes attack their port; see README.md."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RESULTS = HERE / "results" / "repeatability.md"
 STRANGERS = HERE.parent / "tests" / "hostile" / "strangers.py"
 BATKUBE = str(Path(sys.executable).with_name("batkube"))
 BURST, NODES = "200_delay170.json", "16x1"
-#: What strangers do, in one attacked run after the other; see strangers.py.
+#: The attacks, which take turns; see strangers.py.
 ATTACKS = {
     "everything": [],
     "everything, as another user": ["as-nobody"],
@@ -32,12 +32,12 @@ ATTACKS = {
     "requests with the secret": ["requests_with_the_secret"],
     "silence and garbage": ["silence", "garbage"],
 }
-#: How many jobs of burst an attacked run has.
+#: The number of jobs of burst in a run.
 ATTACKED_JOBS = 24
 
 
 class Result(NamedTuple):
-    """What must be the same in all runs of a case."""
+    """Results that must be equal in all runs of a case."""
 
     digest: str
     makespan: str
@@ -45,7 +45,7 @@ class Result(NamedTuple):
 
 
 def run_once(workload: Path, nodes: str, scheduler: str, folder: Path) -> Result:
-    """Run into `folder`/out."""
+    """Execute a run with the output folder `folder`/out."""
     out = folder / "out"
     command = [BATKUBE, "run", "--workload", str(workload), "--quiet", "--platform", nodes, "--scheduler", scheduler]
     done = subprocess.run([*command, "--out", str(out)], capture_output=True, text=True, check=True)
@@ -56,31 +56,31 @@ def run_once(workload: Path, nodes: str, scheduler: str, folder: Path) -> Result
 
 @contextlib.contextmanager
 def strangers(folder: Path, kinds: Sequence[str]) -> Iterator[None]:
-    """Let another process knock at the port of the run that is written into `folder` meanwhile."""
-    knocking = subprocess.Popen([sys.executable, str(STRANGERS), str(folder), *kinds])
+    """Attack the port of the run in `folder` from another process."""
+    attacker = subprocess.Popen([sys.executable, str(STRANGERS), str(folder), *kinds])
     try:
         yield
     finally:
-        knocking.kill()
-        knocking.wait()
+        attacker.kill()
+        attacker.wait()
 
 
-def turned_away(folder: Path) -> int:
-    """Return how many connections of strangers a run has noted."""
+def rejected_connections(folder: Path) -> int:
+    """Return the number of rejected connections in a run's fidelity notes."""
     notes = json.loads((folder / "out" / "fidelity.json").read_text())
     return sum(note["count"] for note in notes if note["subject"] == "connections")
 
 
 def attacked_rows(scheduler: str, runs: int, shared: Path, folder: Path, odd: Path) -> Iterator[str]:
-    """Run the beginning of burst so many times, every other time with strangers at the port; yield rows to print.
+    """Run the first jobs of burst several times, every other time under attack; yield the rows of the table.
 
-    The first run, and those that come to something else, are kept in `odd`.
+    The first run, and runs with other results, are kept in `odd`.
     """
     content = json.loads((shared / "batkube" / "workloads" / BURST).read_text())
     workload = folder / "workload.json"
     workload.write_text(json.dumps({**content, "jobs": content["jobs"][:ATTACKED_JOBS]}))
-    found: dict[str, Counter[Result]] = {}
-    noted: Counter[str] = Counter()
+    digests_by_attack: dict[str, Counter[Result]] = {}
+    rejected: Counter[str] = Counter()
     first: Result | None = None
     for number in range(runs):
         label = list(ATTACKS)[number // 2 % len(ATTACKS)] if number % 2 else "nothing"
@@ -88,35 +88,38 @@ def attacked_rows(scheduler: str, runs: int, shared: Path, folder: Path, odd: Pa
             attack = strangers(Path(name), ATTACKS[label]) if number % 2 else contextlib.nullcontext()
             with attack:
                 result = run_once(workload, NODES, scheduler, Path(name))
-            count = turned_away(Path(name))
+            count = rejected_connections(Path(name))
             if result != first:
                 shutil.copytree(Path(name) / "out", odd / f"{number}-{label}")
                 first = first or result
-        found.setdefault(label, Counter())[result] += 1
-        noted[label] += count
+        digests_by_attack.setdefault(label, Counter())[result] += 1
+        rejected[label] += count
         print(number, label, result.digest, count, flush=True)
-        assert bool(count) == bool(number % 2), "strangers are noted, and only when there were any"
-    for label, results in found.items():
-        yield f"| {label} | {results.total()} | {told(results)} | {noted[label]:,} |"
+        assert bool(count) == bool(number % 2), "attacks are rejected, and nothing else is"
+    for label, results in digests_by_attack.items():
+        yield f"| {label} | {results.total()} | {format_digests(results)} | {rejected[label]:,} |"
 
 
-def told(results: Counter[Result]) -> str:
-    """Return the digests, each with how often it came out."""
+def format_digests(results: Counter[Result]) -> str:
+    """Format the digests with the number of runs of each."""
     return "; ".join(f"{result.digest} ({count})" for result, count in results.items())
 
 
 def main() -> None:
-    """Run the attacked cases and append what came out to the results."""
+    """Run the cases and append the table to the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=200, help="so many runs, every other one attacked")
-    parser.add_argument("--load", type=int, default=os.cpu_count() or 1, help="so many processes busy meanwhile")
+    parser.add_argument("--runs", type=int, default=200, help="number of runs, every other one attacked")
+    parser.add_argument("--load", type=int, default=os.cpu_count() or 1, help="number of other busy processes")
     parser.add_argument("--scheduler", default="kube-scheduler@1.34.4", help="a name of the catalogue, or a path")
-    parser.add_argument("--odd", type=Path, default=Path("odd-runs"), help="where attacked runs that differ are kept")
+    parser.add_argument("--odd", type=Path, default=Path("odd-runs"), help="folder for runs that differ from the first")
     options = parser.parse_args()
-    given = os.environ.get("BATKUBE_SHARED_DATA")
-    shared = Path(given) if given else HERE.parent.parent / "shared" / "data"
-    lines = [f"The first {ATTACKED_JOBS} jobs of burst, every other run with strangers at the program's port.", ""]
-    lines += ["| what strangers did | runs | digests | connections turned away |", "|---|---|---|---|"]
+    shared_data = os.environ.get("BATKUBE_SHARED_DATA")
+    shared = Path(shared_data) if shared_data else HERE.parent.parent / "shared" / "data"
+    lines = [
+        f"The first {ATTACKED_JOBS} jobs of burst; every other run was attacked at its API server's port.",
+        "",
+    ]
+    lines += ["| attack | runs | digests | connections rejected |", "|---|---|---|---|"]
     with other_load(options.load), tempfile.TemporaryDirectory() as name:
         lines += attacked_rows(options.scheduler, options.runs, shared, Path(name), options.odd)
     load = f"{os.cpu_count() or 1} cores, load average {os.getloadavg()[2]:.1f}"

@@ -1,4 +1,4 @@
-"""Delay jobs over Batsim's protocol, in `batkube batsim` and on the cluster, beside what Batsim took; see README.md."""
+"""Measure delay jobs over Batsim's protocol, with `batkube batsim` and `batkube run`; see README.md."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from batkube.batsim.protocol.zmq_sockets import free_endpoint
 from measuring import measure
-from recording import record, subject_of_now
+from recording import measured_commit, record
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "batsim.md"
 MACHINES = 128
 LENGTH_S = 170
-#: Of the jobs that come one by one: so many machines are busy in the mean.
+#: The mean number of busy machines if jobs are submitted one by one.
 BUSY = 115
 LIMIT_S = 900.0
 COLUMNS = (
@@ -34,7 +34,7 @@ COLUMNS = (
     "Batsim 4.2.1, recorded: CPU s",
     "peak MiB",
 )
-#: Batsim 4.2.1 with SimGrid 3.32 on another day, on two cores with a load of five: user and system seconds, KiB.
+#: Batsim 4.2.1 with SimGrid 3.32, measured once on two cores at a load of five: CPU seconds, peak memory in KiB.
 RECORDED = {
     ("burst", 1_000): (0.24, 43_720),
     ("burst", 10_000): (2.40, 81_152),
@@ -43,15 +43,15 @@ RECORDED = {
     ("spaced", 10_000): (5.27, 83_124),
     ("spaced", 100_000): (47.18, 511_728),
 }
-#: First come, first served for jobs of one machine each, in constant time; it writes down how many messages it heard.
+#: First come, first served for jobs of one machine each, in constant time; writes the number of messages to a file.
 SCHEDULER = """
 import collections, json, sys, zmq
 socket = zmq.Context().socket(zmq.REP)
 socket.bind(sys.argv[1])
-free, waiting, where, heard, is_over = collections.deque(range(int(sys.argv[2]))), collections.deque(), {}, 0, False
+free, waiting, where, messages, is_over = collections.deque(range(int(sys.argv[2]))), collections.deque(), {}, 0, False
 while not is_over:
     message = json.loads(socket.recv())
-    heard += 1
+    messages += 1
     decisions = []
     for event in message["events"]:
         kind, data = event["type"], event["data"]
@@ -66,12 +66,12 @@ while not is_over:
         data = {"job_id": job, "alloc": str(where[job])}
         decisions.append({"timestamp": message["now"], "type": "EXECUTE_JOB", "data": data})
     socket.send_string(json.dumps({"now": message["now"], "events": decisions}))
-open(sys.argv[3], "w").write(str(heard))
+open(sys.argv[3], "w").write(str(messages))
 """
 
 
 class Case(NamedTuple):
-    """So many jobs, all at once or one by one."""
+    """A number of jobs that are submitted all at once or one by one."""
 
     come: str
     jobs: int
@@ -97,7 +97,7 @@ def write_inputs(case: Case, folder: Path) -> None:
 
 @contextmanager
 def scheduler(folder: Path) -> Iterator[str]:
-    """A scheduler in a process of its own, which is not measured; yields where it listens."""
+    """Run the scheduler in its own process, which is not measured; yield its endpoint."""
     endpoint = free_endpoint()
     command = [sys.executable, str(folder / "scheduler.py"), endpoint, str(MACHINES), str(folder / "messages")]
     with subprocess.Popen(command) as process:
@@ -108,27 +108,27 @@ def scheduler(folder: Path) -> Iterator[str]:
             process.kill()
 
 
-def batsim_words(endpoint: str) -> list[str]:
-    """Return our Batsim's own part of the command."""
+def batsim_arguments(endpoint: str) -> list[str]:
+    """Return the arguments of `batkube batsim` with a scheduler."""
     return ["batsim", "-q", "--disable-machine-state-tracing", "-s", endpoint, "--export", "out"]
 
 
-def run_words(endpoint: str) -> list[str]:
-    """Return the same for a run on the cluster."""
+def run_arguments(endpoint: str) -> list[str]:
+    """Return the arguments of `batkube run` with a scheduler."""
     return ["run", "--quiet", "--scheduler", f"batsim:{endpoint}", "--out", "run"]
 
 
-WAYS = {"batkube batsim": batsim_words, "batkube run": run_words}
+WAYS = {"batkube batsim": batsim_arguments, "batkube run": run_arguments}
 
 
 def row(case: Case, way: str) -> str:
-    """Measure a case, and return its row."""
+    """Measure a case and return its row of the table."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_inputs(case, folder)
         with chdir(folder), scheduler(folder) as endpoint:
-            words = [*WAYS[way](endpoint), "--platform", "platform.xml", "--workload", "jobs.json"]
-            cost = measure([sys.executable, "-m", "batkube", *words], LIMIT_S)
+            arguments = [*WAYS[way](endpoint), "--platform", "platform.xml", "--workload", "jobs.json"]
+            cost = measure([sys.executable, "-m", "batkube", *arguments], LIMIT_S)
         messages = int((folder / "messages").read_text())
     cells = [f"{case.jobs:,}", "at once" if case.come == "burst" else "one by one", f"`{way}`", f"{messages:,}"]
     cells += [f"{cost.cpu_s:.1f}", f"{1e6 * cost.cpu_s / case.jobs:.0f}", f"{cost.peak_memory_bytes / 2**20:.0f}"]
@@ -139,10 +139,10 @@ def row(case: Case, way: str) -> str:
 def main() -> None:
     """Run the cases, print their table and append it to the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="1,000 jobs, and nothing is written")
+    parser.add_argument("--quick", action="store_true", help="1,000 jobs, without recording the results")
     quick = parser.parse_args().quick
     sizes = (1_000,) if quick else (10_000, 100_000)
-    subject = subject_of_now()
+    subject = measured_commit()
     lines = [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
     for come in ("burst", "spaced"):
         for jobs in sizes:

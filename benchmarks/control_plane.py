@@ -1,4 +1,4 @@
-"""The same pods on a real control plane, in real time, and in a run on virtual time; see README.md."""
+"""Measure the same pods on a real control plane, in real time, and in a run in virtual time; see README.md."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RESULTS = HERE / "results" / "control_plane.md"
 BATKUBE = str(Path(sys.executable).with_name("batkube"))
 SCHEDULER = "kube-scheduler@1.34.4"
 PODS = "/api/v1/namespaces/default/pods"
-#: kube-scheduler's default of 50 requests a second would be all that is measured.
+#: With kube-scheduler's default of 50 requests a second, the limit would determine the result.
 FAST_CLIENT = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
     "kind": "KubeSchedulerConfiguration",
@@ -34,7 +34,7 @@ LENGTH_S = 3600
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one side took: real seconds, CPU seconds by program, resident bytes by program at their peak."""
+    """The cost of one side: real seconds, CPU seconds by program, and peak resident bytes by program."""
 
     real_s: float
     cpu_s: dict[str, float]
@@ -42,15 +42,15 @@ class Measured:
 
 
 def on_control_plane(nodes: str, pods: int) -> Measured:
-    """Create the pods through the API, from eight connections at once; time until every one is bound."""
+    """Create the pods through the API on eight connections; measure until the last one is bound."""
     with (
         tempfile.TemporaryDirectory() as name,
-        control_plane(Path(name) / "plane", nodes, limits=NO_LIMITS, report=_say) as plane,
+        control_plane(Path(name) / "plane", nodes, limits=NO_LIMITS, report=_report) as plane,
     ):
         access = ClusterConnection(plane.kubeconfig)
         before, began_s = plane.cpu_seconds(), time.perf_counter()
-        with ThreadPoolExecutor(8) as hands:
-            list(hands.map(lambda number: access.create(PODS, _pod(number)), range(pods)))
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda number: access.create(PODS, _pod(number)), range(pods)))
         _wait_until_bound(plane, access)
         real_s = time.perf_counter() - began_s
         cpu_s = {program: used - before.get(program, 0.0) for program, used in plane.cpu_seconds().items()}
@@ -74,7 +74,7 @@ def _pod(number: int) -> dict[str, object]:
 
 
 def on_virtual_time(nodes: str, pods: int) -> Measured:
-    """Run the pods in a simulation, from the start of the command to its outputs: more than until they are bound."""
+    """Simulate the pods; measure the whole command, from its start to its outputs, not only until all are bound."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         jobs = [{"id": str(number), "subtime": 0, "res": 1, "profile": "one", "cpu": "1"} for number in range(pods)]
@@ -101,7 +101,7 @@ def _line(name: str, pods: int, measured: Measured) -> str:
     return f"| {name} | {measured.real_s:.1f} | {pods / measured.real_s:.0f} | {total_s:.1f} | {split} | {memory} |"
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 

@@ -1,5 +1,4 @@
-"""Whether runs with the real kube-controller-manager repeat to the request while every core has other work; see
-README.md."""
+"""Check whether runs with kube-controller-manager send the same requests again on a busy machine; see README.md."""
 
 from __future__ import annotations
 
@@ -23,13 +22,13 @@ from other_load import other_load
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "controllers.md"
-#: What is compared of a run, beside the requests that its programs made.
+#: The files that are compared, in addition to the requests of the programs.
 FILES = ("jobs.csv", "pods.csv", "schedule.csv", "machine_states.csv", "journal.jsonl", "fidelity.json")
 MANAGER = "kube-controller-manager@1.34.4"
 
 
 def run_once(workload: Path, until: str, controllers: str, out: Path) -> None:
-    """Run into `out`, and write every request of its programs beside it, in the order in which they were answered."""
+    """Execute a run with the output folder `out`, and log all requests beside it, in the order of their answers."""
     answer = Api.handle
     with out.with_suffix(".requests").open("w", encoding="utf-8") as log:
 
@@ -46,7 +45,7 @@ def run_once(workload: Path, until: str, controllers: str, out: Path) -> None:
 
 
 def first_difference(one: Path, other: Path) -> str:
-    """Return where the requests of two runs part; "" if nowhere."""
+    """Return the first request in which two runs differ; "" if there is none."""
     with one.open(encoding="utf-8") as first, other.open(encoding="utf-8") as second:
         for number, (left, right) in enumerate(itertools.zip_longest(first, second, fillvalue="")):
             if left != right:
@@ -55,10 +54,10 @@ def first_difference(one: Path, other: Path) -> str:
 
 
 def compared(workload: Path, until: str, controllers: str, folder: Path) -> str:
-    """Run twice, into folders whose names differ in length; return what differs."""
+    """Run twice, with output folders whose names differ in length; return the differences."""
     outs = [folder / "one", folder / "the other one"]
     for out in outs:
-        # Each in a process of its own, as a user's runs are.
+        # Each run has its own process, like those of a user.
         process = multiprocessing.get_context("spawn").Process(
             target=run_once, args=(workload, until, controllers, out)
         )
@@ -66,18 +65,18 @@ def compared(workload: Path, until: str, controllers: str, folder: Path) -> str:
         process.join()
         assert process.exitcode == 0, f"a run failed with {process.exitcode}"
     different = [name for name in FILES if (outs[0] / name).read_bytes() != (outs[1] / name).read_bytes()]
-    parted = first_difference(*(out.with_suffix(".requests") for out in outs))
-    return ", ".join([*different, *([parted] if parted else [])])
+    difference = first_difference(*(out.with_suffix(".requests") for out in outs))
+    return ", ".join([*different, *([difference] if difference else [])])
 
 
 def main() -> None:
-    """Run the pairs and append what came out to the results."""
+    """Run the pairs and append the table to the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--workload", type=Path, default=HERE / "objects.yaml", help="objects to run")
+    parser.add_argument("--workload", type=Path, default=HERE / "objects.yaml", help="the objects")
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--until", default="24h")
     parser.add_argument("--controllers", default=MANAGER)
-    parser.add_argument("--load", type=int, default=os.cpu_count() or 1, help="so many processes busy meanwhile")
+    parser.add_argument("--load", type=int, default=os.cpu_count() or 1, help="number of other busy processes")
     options = parser.parse_args()
     rows = []
     with other_load(options.load), tempfile.TemporaryDirectory() as name:

@@ -1,4 +1,4 @@
-"""What `batkube experiment` makes of the machine's cores with many small runs; see README.md."""
+"""Measure how well `batkube experiment` uses the cores with many small runs; see README.md."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pathlib import Path
 import yaml
 
 from measuring import Cost, measure
-from recording import record, subject_of_now
+from recording import measured_commit, record
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "experiments.md"
 WORKLOAD = HERE.parent / "examples" / "experiments" / "inputs" / "mixed.json"
 POLICIES = ("fcfs", "easy", "conservative", "sjf")
 COLUMNS = ("runs", "at once", "real s", "CPU s", "of it in runs", "% CPU", "% CPU asked for", "runs / s")
-_LOOK_S = 0.05
+_SAMPLE_INTERVAL_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class Row:
     runs: int
     jobs: int
     cost: Cost
-    #: CPU seconds that the runs themselves took, without starting processes, planning, tables and the report.
+    #: CPU seconds of the runs themselves, without starting processes, planning, tables and the report.
     in_runs_s: float
-    #: How long threads waited for a core, because others had them all.
+    #: How long runnable threads waited for a core.
     waited_s: float
 
     def markdown(self) -> str:
@@ -49,7 +49,7 @@ class Row:
 def main() -> None:
     """Measure, print the table, and append it to the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=200, help="how many runs (default 200)")
+    parser.add_argument("--runs", type=int, default=200, help="number of runs (default 200)")
     parser.add_argument("--no-record", action="store_true", help=f"do not append to {RESULTS.relative_to(HERE.parent)}")
     options = parser.parse_args()
     lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
@@ -59,7 +59,7 @@ def main() -> None:
             lines.append(_measured(Path(name), options.runs, jobs).markdown())
             print(lines[-1], flush=True)
     if not options.no_record:
-        record(RESULTS, subject_of_now(), lines)
+        record(RESULTS, measured_commit(), lines)
 
 
 def _measured(folder: Path, runs: int, jobs: int) -> Row:
@@ -79,16 +79,16 @@ def _measured(folder: Path, runs: int, jobs: int) -> Row:
 
 
 class Waits:
-    """Adds up how long our descendants' threads stood ready without a core, looking now and then (Linux)."""
+    """Samples how long the threads of all descendants were runnable without a core (Linux)."""
 
     def __init__(self) -> None:
         self._waited_ns: dict[str, int] = {}
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._look)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._sample)
 
     @property
     def total_s(self) -> float:
-        """Seconds in all."""
+        """The total in seconds."""
         return sum(self._waited_ns.values()) / 1e9
 
     def __enter__(self) -> Waits:
@@ -96,27 +96,27 @@ class Waits:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
+        self._stopped.set()
         self._thread.join()
 
-    def _look(self) -> None:
-        while not self._over.wait(_LOOK_S):
+    def _sample(self) -> None:
+        while not self._stopped.wait(_SAMPLE_INTERVAL_S):
             processes = _children(os.getpid())
             while processes:
                 pid = processes.pop()
                 processes += _children(pid)
                 for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
                     with contextlib.suppress(OSError):
-                        # Nanoseconds on a core, nanoseconds of waiting for one. Linux: scheduler/sched-stats.rst.
+                        # Nanoseconds on a core and waiting for one (Linux: Documentation/scheduler/sched-stats.rst).
                         self._waited_ns[str(path)] = int(path.read_text().split()[1])
 
 
 def _children(pid: int) -> list[int]:
-    found = []
+    pids = []
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
-            found += [int(child) for child in path.read_text().split()]
-    return found
+            pids += [int(child) for child in path.read_text().split()]
+    return pids
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What `batkube run` costs with schedulers of gangs on virtual time; see README.md.
+"""Measure `batkube run` with gang schedulers in virtual time; see README.md.
 
-python benchmarks/gangs.py quiet [--seconds 1000000]     long runs with few jobs: what the programs' own timers cost
-python benchmarks/gangs.py many [--gangs 10000]          gangs of 1 to 64 pods, one a second, on 1,000 nodes: Volcano
+python benchmarks/gangs.py quiet [--seconds 1000000]     long runs with few jobs: the cost of the programs' own timers
+python benchmarks/gangs.py many [--gangs 10000]          Volcano, gangs of 1 to 64 pods, one a second, on 1,000 nodes
 python benchmarks/gangs.py plane [--gangs 1000]          the same on a real control plane, in real time
 """
 
@@ -42,12 +42,12 @@ COLUMNS = (
     "our MiB",
     "mean wait s",
 )
-#: How many gangs a quiet run has.
+#: The number of gangs in a quiet run.
 FEW = 20
 
 
 def quiet_workload(path: Path, seconds: int) -> str:
-    """Write few gangs of four pods that are spread over a long time; return the nodes they run on."""
+    """Write a workload of a few gangs of four pods, spread over a long time; return the platform."""
     step = seconds / FEW
     jobs = [{"id": str(number), "subtime": number * step, "res": 4, "profile": "work"} for number in range(FEW)]
     write(path, jobs, {"work": {"type": "delay", "delay": step / 10, "cpu": 1}})
@@ -55,10 +55,10 @@ def quiet_workload(path: Path, seconds: int) -> str:
 
 
 def many_workload(path: Path, count: int) -> str:
-    """Write gangs of 1 to 64 pods, one a second; return the nodes they run on."""
-    lots = random.Random(count)
+    """Write a workload of gangs of 1 to 64 pods, one a second; return the platform."""
+    rng = random.Random(count)
     jobs = [
-        {"id": str(number), "subtime": number, "res": lots.randint(1, 64), "profile": "work"} for number in range(count)
+        {"id": str(number), "subtime": number, "res": rng.randint(1, 64), "profile": "work"} for number in range(count)
     ]
     write(path, jobs, {"work": {"type": "delay", "delay": 60, "cpu": 1}})
     return "1000x16,64Gi"
@@ -70,7 +70,7 @@ def write(path: Path, jobs: list[dict[str, object]], profiles: dict[str, dict[st
 
 
 def row(scheduler: str, workload: Path, nodes: str, folder: Path, limit_s: float) -> str:
-    """Run a workload and return its line of the table."""
+    """Run a workload and return its row of the table."""
     out = folder / "out"
     command = [BATKUBE, "run", "--workload", str(workload), "--platform", nodes, "--scheduler", scheduler, "--quiet"]
     command += ["--force", "--out", str(out), "--time-limit", f"{limit_s:.0f}s", "--watchdog", "10m"]
@@ -79,30 +79,30 @@ def row(scheduler: str, workload: Path, nodes: str, folder: Path, limit_s: float
         return line([scheduler, done.stderr.strip().splitlines()[-1]])
     programs = json.loads((out / "manifest.json").read_text())["real"]["programs"]
     cpu_s, peak_bytes = (sum(one[key] for one in programs) for key in ("cpu_s", "peak_memory_bytes"))
-    return told(scheduler, workload, nodes, out, cpu_s, peak_bytes)
+    return result_row(scheduler, workload, nodes, out, cpu_s, peak_bytes)
 
 
 def row_of_plane(scheduler: str, workload: Path, nodes: str, folder: Path) -> str:
-    """Play a workload on a real control plane and return its line of the table."""
+    """Run a workload on a real control plane and return its row of the table."""
     plane_folder, out = folder / "plane", folder / "out"
-    with control_plane(plane_folder, nodes, has_scheduler=False, limits=NO_LIMITS, lease_s=600, report=say) as plane:
+    with control_plane(plane_folder, nodes, has_scheduler=False, limits=NO_LIMITS, lease_s=600, report=report) as plane:
         served = install_scheduler(plane, scheduler, nodes, folder / "programs")
         before = plane.cpu_seconds()
         emulate(Emulation(plane.kubeconfig, (workload,), kind=JobKind.POD_GROUP, scheduler_name=served), out)
         used = {name: cpu_s - before[name] for name, cpu_s in plane.cpu_seconds().items()}
         peak_bytes = sum(plane.peak_memory_bytes().values())
-    say(", ".join(f"{name} {cpu_s:.1f} CPU s" for name, cpu_s in used.items()))
-    return told(f"{scheduler} on a real plane", workload, nodes, out, sum(used.values()), peak_bytes)
+    report(", ".join(f"{name} {cpu_s:.1f} CPU s" for name, cpu_s in used.items()))
+    return result_row(f"{scheduler} on a real plane", workload, nodes, out, sum(used.values()), peak_bytes)
 
 
-def told(name: str, workload: Path, nodes: str, out: Path, cpu_s: float, peak_bytes: int) -> str:
-    """Return the line of a run whose files are in `out`; the last figures are those of all programs together."""
+def result_row(name: str, workload: Path, nodes: str, out: Path, cpu_s: float, peak_bytes: int) -> str:
+    """Return the row of the run in `out`; CPU time and memory are the totals of all its programs."""
     manifest = json.loads((out / "manifest.json").read_text())
     real, count = manifest["real"], manifest["jobs"]
     jobs = json.loads(workload.read_text())["jobs"]
     numbers = dict(zip(*[text.split(",") for text in (out / "schedule.csv").read_text().splitlines()], strict=True))
     finished = int(numbers["nb_jobs_finished"])
-    # A real cluster has no end of time.
+    # Emulations have no end in their manifest.
     end_s = manifest.get("end_s", float(numbers["makespan"]))
     return line(
         [
@@ -122,18 +122,18 @@ def told(name: str, workload: Path, nodes: str, out: Path, cpu_s: float, peak_by
     )
 
 
-def say(text: str) -> None:
-    """Tell what takes long."""
+def report(text: str) -> None:
+    """Print a message about progress."""
     print(text, file=sys.stderr, flush=True)
 
 
 def line(cells: Sequence[str]) -> str:
-    """Return a line of the table, filled up to its width."""
+    """Return a row of the table, with empty cells at its end."""
     return f"| {' | '.join([*cells, *[''] * (len(COLUMNS) - len(cells))])} |"
 
 
 def rows(options: argparse.Namespace, folder: Path) -> Iterator[str]:
-    """Run what was asked for; yield the lines of the table."""
+    """Run the case; yield the rows of the table."""
     workload = folder / "workload.json"
     if options.case == "quiet":
         nodes = quiet_workload(workload, options.seconds)
@@ -154,7 +154,7 @@ def main() -> None:
     parser.add_argument("case", choices=["quiet", "many", "plane"])
     parser.add_argument("--seconds", type=int, default=1_000_000)
     parser.add_argument("--gangs", type=int, default=10_000)
-    parser.add_argument("--scheduler", action="append", help="of the catalogue; may be repeated")
+    parser.add_argument("--scheduler", action="append", help="a name of the catalogue; may be repeated")
     parser.add_argument("--limit", type=float, default=600, help="seconds after which a run is stopped")
     options = parser.parse_args()
     load = os.getloadavg()[0]

@@ -1,4 +1,4 @@
-"""How many matches per second the matcher of resource graphs makes; see README.md."""
+"""Measure the matches per second of the resource graph matcher; see README.md."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 from batkube.graph import Jobspec, Matcher, MatchOperation, ResourceGraph, Vertex
 from batkube.graph.requests.jobspec import CountRange, VertexRequest
-from recording import record, subject_of_now
+from recording import measured_commit, record
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "graph.md"
 CORES = 64
 POLICIES = ("first", "hinode")
-#: Cores tracked at every vertex with something below, and at the root alone.
+#: Pruning filters: cores counted at every inner vertex, or at the root only.
 FILTERS = {"with": "ALL:core,ALL:node", "without": "cluster:core"}
 COLUMNS = ("nodes", "policy", "full", "filters", "first round ms", "matches / s", "ms each")
 
@@ -29,7 +29,7 @@ class Row:
     policy: str
     is_full: bool
     filters: str
-    #: CPU seconds of the first match of each shape, when nothing is known of any node.
+    #: Mean CPU seconds of the first match of each shape, with empty caches.
     first_s: float
     matches: int
     cpu_s: float
@@ -43,7 +43,7 @@ class Row:
 
 
 def cluster(nodes: int) -> ResourceGraph:
-    """Return a graph of a cluster with so many nodes."""
+    """Return the graph of a cluster."""
     graph = ResourceGraph()
     root = graph.add_vertex(Vertex("cluster", "cluster", "cluster0", 0, {"containment": "/cluster0"}))
     for number in range(nodes):
@@ -65,7 +65,7 @@ def job(cores: int, duration: int) -> Jobspec:
 
 
 def measured(nodes: int, policy: str, is_full: bool, filters: str, seconds: float) -> Row:
-    """Match and cancel jobs of 1 to 8 cores and many durations for so many CPU seconds."""
+    """Match and cancel jobs of 1 to 8 cores and many durations for some CPU seconds."""
     matcher = Matcher(cluster(nodes), policy, filters=FILTERS[filters])
     for number in range(nodes * 9 // 10 if is_full else 0):
         assert matcher.match(job(CORES, 1_000_000), MatchOperation.ALLOCATE, job=10_000_000 + number).is_match
@@ -88,7 +88,7 @@ def measured(nodes: int, policy: str, is_full: bool, filters: str, seconds: floa
 
 
 def _match(matcher: Matcher, shape: Jobspec, number: int) -> None:
-    """Give a job what it wants, write it down, and take it back."""
+    """Allocate resources for a job, write the match, and cancel it."""
     assert matcher.match(shape, MatchOperation.ALLOCATE, job=number).is_match
     assert matcher.writer.text()
     matcher.cancel(number)
@@ -110,7 +110,7 @@ def main() -> None:
                     lines.append(measured(nodes, policy, is_full, filters, options.seconds).markdown())
                     print(lines[-1], flush=True)
     if not options.no_record:
-        record(RESULTS, subject_of_now(), lines)
+        record(RESULTS, measured_commit(), lines)
 
 
 if __name__ == "__main__":

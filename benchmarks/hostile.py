@@ -1,12 +1,12 @@
-"""What a kubectl user notices of an attack on `batkube serve --bare`, and what memory is left of it.
+"""Measure how an attack on `batkube serve --bare` slows down a kubectl user, and the memory that it leaves in use.
 
     python benchmarks/hostile.py [--seconds 20] [--pods 1000]
 
-Beside the user, a thousand connections say nothing, a thousand watches of another user are not read, and a flood of
-that user's requests comes on pipelined connections, reads and writes mixed. The times are kubectl's own (`-v=6` tells
-how long each answer took); the same requests are also made by a plain client, on a new connection each; and it is told
-for how long the server had a core meanwhile, which is what it would take if nobody else used the machine. The attackers
-have the lowest priority.
+The attack consists of a thousand silent connections, a thousand watches of another user that are not read, and a flood
+of that user's requests, reads and writes, on pipelined connections. The attackers have the lowest priority. The
+latencies are those that kubectl prints (`-v=6`), and those of a plain client that sends similar requests on new
+connections. For the plain client the table also has the time that the server spent on a core, which would be the
+latency on an idle machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from api import PODS, Served, ours, pod, request, under_load  # beside this file; it makes the tests' folder known
+from api import PODS, Served, ours, pod, request, under_load  # also adds the folder of the tests to the path
 from clients.kubectl import Kubectl, build_kubectl
 
 _SILENT = 1000
@@ -45,12 +45,12 @@ def connect(url: str, *, tls: bool) -> socket.socket:
 
 # The attackers
 
-#: They have a user and a token of their own.
-demand = functools.partial(request, token="other-token")
+#: The attackers have their own user and token.
+other_request = functools.partial(request, token="other-token")
 
 
 def stay_silent(url: str) -> None:
-    """Connect and say nothing, or only the first bytes of a greeting; again when the server has had enough of it."""
+    """Connect and send nothing, or only the start of a TLS handshake; reconnect every ten seconds."""
     while True:
         connections = [connect(url, tls=False) for _ in range(_SILENT)]
         for connection in connections[::2]:
@@ -61,43 +61,47 @@ def stay_silent(url: str) -> None:
 
 
 def watch_unread(url: str) -> None:
-    """Watch all pods and read nothing."""
+    """Watch all pods without reading the events."""
     connections = [connect(url, tls=True) for _ in range(_UNREAD)]
     for connection in connections:
-        connection.sendall(demand("GET", f"{PODS}?watch=true&resourceVersion=0"))
+        connection.sendall(other_request("GET", f"{PODS}?watch=true&resourceVersion=0"))
     time.sleep(3600)
 
 
 def flood(url: str) -> None:
-    """Ask without a pause on many connections at once."""
-    asked = demand("GET", f"{PODS}/pod-1") + demand("GET", f"{PODS}?limit=50") + demand("GET", "/api/v1/nodes")
-    asked += demand("POST", f"{PODS}?dryRun=All", pod(10**9)) + demand("PUT", f"{PODS}/pod-2", b"{}")
+    """Send requests without a pause on several connections."""
+    requests = (
+        other_request("GET", f"{PODS}/pod-1")
+        + other_request("GET", f"{PODS}?limit=50")
+        + other_request("GET", "/api/v1/nodes")
+    )
+    requests += other_request("POST", f"{PODS}?dryRun=All", pod(10**9)) + other_request("PUT", f"{PODS}/pod-2", b"{}")
     with selectors.DefaultSelector() as selector:
         for _ in range(_FLOODING):
             connection = connect(url, tls=True)
             connection.setblocking(False)
             selector.register(connection, selectors.EVENT_READ)
-            connection.send(asked * _PIPELINED)
+            connection.send(requests * _PIPELINED)
         while True:
             for key, _ in selector.select():
                 with contextlib.suppress(OSError):
                     while key.fileobj.recv(1 << 18):  # type: ignore[union-attr]
                         pass
                 with contextlib.suppress(OSError):
-                    key.fileobj.send(asked * _PIPELINED)  # type: ignore[union-attr]
+                    key.fileobj.send(requests * _PIPELINED)  # type: ignore[union-attr]
 
 
-def attack_from_afar(attack: Callable[[str], None], url: str) -> None:
-    """Attack with as little of this machine as it has left."""
+def attack_with_low_priority(attack: Callable[[str], None], url: str) -> None:
+    """Attack with the lowest priority."""
     os.nice(19)
     attack(url)
 
 
 @contextlib.contextmanager
 def attackers(url: str, *attacks: Callable[[str], None]) -> Iterator[None]:
-    """Run each attack in a process of its own."""
+    """Run each attack in its own process."""
     processes = [
-        multiprocessing.Process(target=attack_from_afar, args=(attack, url), daemon=True) for attack in attacks
+        multiprocessing.Process(target=attack_with_low_priority, args=(attack, url), daemon=True) for attack in attacks
     ]
     for process in processes:
         process.start()
@@ -113,35 +117,35 @@ def attackers(url: str, *attacks: Callable[[str], None]) -> Iterator[None]:
 
 
 def on_core_ms(server: Served) -> float:
-    """Return how long the server has had a core so far (Linux: Documentation/scheduler/sched-stats.rst)."""
+    """Return how long the server has run on a core so far (Linux: Documentation/scheduler/sched-stats.rst)."""
     return sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in server.processes) / 1e6
 
 
 def stolen_ms() -> float:
-    """Return how long cores of this machine had work and were lent to another by its host so far (proc(5), steal)."""
+    """Return how long the host of this virtual machine has withheld cores from it so far (proc(5), steal)."""
     return int(Path("/proc/stat").read_text().split()[8]) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
 def plain_times_ms(server: Served, seconds: float) -> tuple[list[float], list[float]]:
-    """Ask for a pod and for a list on a new connection each time; return how long each took, greetings included.
+    """Get a pod and a list, each on a new connection; return the latencies, TLS handshakes included.
 
-    Second comes how long the server had a core meanwhile.
+    The second list has the time that the server spent on a core during each request.
     """
     times, on_core, end = [], [], time.perf_counter() + seconds
     while time.perf_counter() < end:
         for path in (f"{PODS}/pod-1", f"{PODS}?limit=50"):
-            began, had = time.perf_counter(), on_core_ms(server)
+            start, on_core_before = time.perf_counter(), on_core_ms(server)
             with connect(server.url, tls=True) as connection:
                 connection.sendall(request("GET", path))
                 connection.recv(1 << 16)
-            times.append((time.perf_counter() - began) * 1000)
-            on_core.append(on_core_ms(server) - had)
+            times.append((time.perf_counter() - start) * 1000)
+            on_core.append(on_core_ms(server) - on_core_before)
         time.sleep(0.1)
     return times, on_core
 
 
 def kubectl_times_ms(kubectl: Kubectl, seconds: float) -> list[float]:
-    """Run kubectl commands again and again; return how long each answer took, as kubectl itself tells."""
+    """Run kubectl commands repeatedly; return the latencies that kubectl prints."""
     times: list[float] = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
@@ -151,7 +155,7 @@ def kubectl_times_ms(kubectl: Kubectl, seconds: float) -> list[float]:
     return times
 
 
-def told(times_ms: list[float]) -> str:
+def format_times(times_ms: list[float]) -> str:
     """Return a cell of the table."""
     times_ms.sort()
     p50, p99 = (times_ms[int(len(times_ms) * share)] for share in (0.5, 0.99))
@@ -159,7 +163,7 @@ def told(times_ms: list[float]) -> str:
 
 
 def memory_after(server: Served, before_mb: float) -> float:
-    """Return the memory once it has been given back, or when half a minute has passed."""
+    """Return the memory after it has been released, or after half a minute."""
     for _ in range(30):
         time.sleep(1)
         if server.memory_mb() - before_mb < 20:
@@ -170,7 +174,7 @@ def memory_after(server: Served, before_mb: float) -> float:
 def main() -> None:
     """Measure and print a table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=20, help="how long each client is measured")
+    parser.add_argument("--seconds", type=float, default=20, help="duration of the measurement of each client")
     parser.add_argument("--pods", type=int, default=1000)
     options = parser.parse_args()
     program = build_kubectl()
@@ -191,9 +195,9 @@ def main() -> None:
     print("| p50 / p99 / longest answer | plain client | on the server's core | kubectl |")
     print("|---|---|---|---|")
     for label, columns in rows.items():
-        print(f"| {label} | {' | '.join(map(told, columns))} |")
+        print(f"| {label} | {' | '.join(map(format_times, columns))} |")
     print(f"\nMemory: {before:.0f} MB before, {peak:.0f} MB under attack, {after:.0f} MB after.")
-    print(f"The machine's host took {stolen:.0f} ms from it while it was attacked.")
+    print(f"The machine's host withheld cores for {stolen:.0f} ms during the attack.")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What it costs to keep a picture of a cluster true: made anew before every round, or change by change."""
+"""Measure the cost of keeping KubeFlux's cache up to date: rebuilt before every round, or change by change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from batkube.cluster.store import Key, KubeObject
 from batkube.kubeflux.scheduler_cache import SchedulerCache
-from recording import record, subject_of_now
+from recording import measured_commit, record
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "kubeflux.md"
@@ -25,7 +25,7 @@ COLUMNS = (
 
 
 def cluster(count: int) -> tuple[list[KubeObject], list[KubeObject]]:
-    """Return nodes with pods on them, half full."""
+    """Return half full nodes and their pods."""
     nodes, pods = [], []
     for number in range(count):
         allocatable = {"cpu": str(CORES), "memory": "32Gi", "pods": "110"}
@@ -42,16 +42,16 @@ def a_pod(name: str, node: str) -> KubeObject:
 
 
 def measured(count: int, seconds: float) -> str:
-    """Return a line of the table: one pod ends, one comes, and a match."""
+    """Measure the end of a pod, the arrival of another and a match; return the row of the table."""
     nodes, pods = cluster(count)
     demand = [{"cpu": 1000}]
     began_s, rounds = time.process_time(), 0
     accounts_s = 0.0
     while rounds < 2 or time.process_time() - began_s < seconds:
         before_s = time.process_time()
-        picture = SchedulerCache.build(nodes, pods)
+        cache = SchedulerCache.build(nodes, pods)
         accounts_s += time.process_time() - before_s
-        assert picture.match(demand)
+        assert cache.match(demand)
         rounds += 1
     rebuild_s, accounts_s = (time.process_time() - began_s) / rounds, accounts_s / rounds
     began_s, changes = time.process_time(), 0
@@ -60,12 +60,12 @@ def measured(count: int, seconds: float) -> str:
         number = changes * 7919 % count
         key = Key(f"default/p{number}-{changes % PODS_PER_NODE}")
         before_s = time.process_time()
-        picture.remove_pod(key)
-        picture.add_pod(key, f"n{number}", {"cpu": 1000, "memory": 1 << 30, "pods": 1})
-        picture.remove_pod(key)
+        cache.remove_pod(key)
+        cache.add_pod(key, f"n{number}", {"cpu": 1000, "memory": 1 << 30, "pods": 1})
+        cache.remove_pod(key)
         delta_s += time.process_time() - before_s
-        assert picture.match(demand)
-        picture.add_pod(key, f"n{number}", {"cpu": 1000, "memory": 1 << 30, "pods": 1})
+        assert cache.match(demand)
+        cache.add_pod(key, f"n{number}", {"cpu": 1000, "memory": 1 << 30, "pods": 1})
         changes += 1
     each_s, delta_s = (time.process_time() - began_s) / changes, delta_s / changes
     cells = [f"{count:,}", f"{len(pods):,}", f"{1000 * rebuild_s:.1f}", f"{1000 * each_s:.3f}"]
@@ -86,7 +86,7 @@ def main() -> None:
         lines.append(measured(count, options.seconds))
         print(lines[-1], flush=True)
     if not options.no_record:
-        record(RESULTS, subject_of_now(), lines)
+        record(RESULTS, measured_commit(), lines)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Runs a command in a process of its own and says what it cost, as the kernel accounted it.
+"""Run a command in its own process, and measure its cost as accounted by the kernel.
 
-The command is started by a second, tiny process (this file, run as a script). Linux lets a new process inherit the
-peak memory of the one that forked it, so a benchmark that had just read a large trace would report its own memory.
+The command is started by a second, small process (this file, run as a script). In Linux a new process inherits the peak
+memory of the process that forked it, so a benchmark that had read a large trace would measure its own memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one process used."""
+    """The cost of a process."""
 
     real_s: float
     cpu_s: float
@@ -27,13 +27,13 @@ class Cost:
 
 
 class CommandFailed(Exception):
-    """A measured command did not end well; the message says how."""
+    """A measured command failed, or exceeded its time limit."""
 
 
 def measure(command: Sequence[str], limit_s: float) -> Cost:
-    """Run `command` to its end and return its cost. Raises CommandFailed, also when it takes longer than `limit_s`."""
+    """Run a command and return its cost; raises CommandFailed if it fails or takes longer than `limit_s`."""
     launcher = [sys.executable, "-I", "-S", __file__, str(limit_s), *command]
-    # What the command prints goes to its standard error; the launcher's report is all there is on standard output.
+    # The command prints to standard error only, and the launcher its report to standard output.
     result = subprocess.run(launcher, capture_output=True, text=True, check=False)
     if result.returncode:
         raise CommandFailed(f"could not be started: {_last_line(result.stderr)}")
@@ -46,7 +46,7 @@ def measure(command: Sequence[str], limit_s: float) -> Cost:
 
 
 def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["it said nothing"])[-1]
+    return (text.strip().splitlines() or ["no output"])[-1]
 
 
 def launch(limit_s: float, command: Sequence[str]) -> None:
@@ -55,7 +55,7 @@ def launch(limit_s: float, command: Sequence[str]) -> None:
     process = subprocess.Popen(command, stdout=sys.stderr, start_new_session=True)
     timer = threading.Timer(limit_s, os.killpg, (process.pid, signal.SIGKILL))
     timer.start()
-    # wait4 and not Popen.wait, because it alone tells the usage of this one child.
+    # wait4 instead of Popen.wait, since it returns the resource usage of this child.
     _, status, usage = os.wait4(process.pid, 0)
     timer.cancel()
     report = {

@@ -1,4 +1,4 @@
-"""Keeps the machine busy while something is measured."""
+"""Artificial load during a measurement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _spin() -> None:
 
 @contextlib.contextmanager
 def other_load(processes: int) -> Iterator[None]:
-    """Keep so many processes busy meanwhile."""
+    """Run busy processes during the block."""
     spinning = [multiprocessing.Process(target=_spin, daemon=True) for _ in range(processes)]
     for process in spinning:
         process.start()

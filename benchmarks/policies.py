@@ -1,4 +1,4 @@
-"""What `batkube run` costs with in-process policies, on real traces and as workloads grow; see README.md."""
+"""Measure `batkube run` with in-process policies, on real traces and on workloads that grow; see README.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import accasim_case
 from measuring import CommandFailed, Cost, measure
-from recording import record, subject_of_now
+from recording import measured_commit, record
 from traces import delay_jobs, plain_swf
 
 HERE = Path(__file__).resolve().parent
@@ -32,7 +32,7 @@ CHECKS = ("makespan s", "mean wait s")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One workload on one platform; every simulator and policy gets the same file."""
+    """A workload on a platform; every simulator and policy gets the same file."""
 
     name: str
     workload: Path
@@ -42,7 +42,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: what a simulator cost, or why there is nothing to tell."""
+    """A row of the table: the cost of a simulation, or the reason for its failure."""
 
     case: Case
     simulator: str
@@ -67,7 +67,7 @@ class Row:
 def main() -> None:
     """Measure, print the table, and append it to the results."""
     options = _options()
-    subject = subject_of_now()  # now, because a working tree may move on while this runs
+    subject = measured_commit()  # at the start, since the working tree may change during the measurement
     with tempfile.TemporaryDirectory(prefix="batkube-bench-") as name:
         folder = Path(name)
         lines = [f"| {' | '.join((*COLUMNS, *CHECKS))} |", "|---" * (len(COLUMNS) + len(CHECKS)) + "|"]
@@ -86,15 +86,17 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help=f"only {QUICK_JOBS} jobs of each trace, and less growth")
-    parser.add_argument("--no-accasim", action="store_true", help="leave AccaSim out")
+    parser.add_argument(
+        "--quick", action="store_true", help=f"{QUICK_JOBS} jobs of each trace, small generated workloads"
+    )
+    parser.add_argument("--no-accasim", action="store_true", help="do not run AccaSim")
     parser.add_argument("--no-record", action="store_true", help=f"do not append to {RESULTS.relative_to(HERE.parent)}")
-    parser.add_argument("--limit-s", type=float, default=3600.0, help="stop a run after this long (default 3600)")
+    parser.add_argument("--limit-s", type=float, default=3600.0, help="time limit of a run in seconds (default 3600)")
     return parser.parse_args()
 
 
 def trace_cases(folder: Path, jobs_max: int | None) -> list[Case]:
-    """Return the recorded traces, with at most so many jobs each, as files in `folder`."""
+    """Write the recorded traces, with at most `jobs_max` jobs each, to `folder`; return their cases."""
     data = Path(os.environ.get("BATKUBE_SHARED_DATA", HERE.parent.parent / "shared" / "data")) / "swf"
     if not data.is_dir():
         sys.exit("needs the shared test data: set BATKUBE_SHARED_DATA to its folder")
@@ -115,7 +117,7 @@ def _growth_cases(folder: Path, quick: bool) -> list[Case]:
 
 
 def run_command(case: Case, policy: str, out: Path) -> list[str]:
-    """Return the command that runs a case into the folder `out`."""
+    """Return the command that runs a case with the output folder `out`."""
     entry = [sys.executable, "-c", "from batkube.cli.main import main; main()", "run"]
     what = ["--workload", str(case.workload), "--platform", f"{case.machines}x1", "--scheduler", f"policy:{policy}"]
     return [*entry, *what, "--out", str(out), "--force", "--quiet"]
@@ -131,7 +133,7 @@ def _batkube(case: Case, policy: str, folder: Path, limit_s: float) -> Row:
 
 
 def _batkube_outcome(out: Path) -> tuple[int, float, float]:
-    """Return jobs, first submission to last completion, and mean wait, computed as for AccaSim."""
+    """Return the number of jobs, the time from first submission to last completion, and the mean wait."""
     with (out / "jobs.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["final_state"] != "REJECTED"]
     first = min(float(row["submission_time"]) for row in rows)

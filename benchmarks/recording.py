@@ -1,4 +1,4 @@
-"""Appends what was measured to a page of results: of which source, by which command, on what machine."""
+"""Append a table to a page of results, with the commit, the command and the machine."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 
-def subject_of_now() -> str:
-    """Return which source is measured."""
+def measured_commit() -> str:
+    """Return the commit that is measured."""
     changed = ", with uncommitted changes" if _git("status", "--porcelain", "--", "../src") else ""
     return _git("log", "-1", "--format=%h of %cs") + changed
 
 
 def machine() -> str:
-    """Return what it is measured on."""
+    """Return a description of the machine."""
     cpu = "unknown processor"
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -30,7 +30,7 @@ def machine() -> str:
 
 
 def record(results: Path, subject: str, table: Sequence[str]) -> None:
-    """Append a table; `subject` is what `subject_of_now` said when the measurement began."""
+    """Append a table; `subject` is the result of `measured_commit` at the start of the measurement."""
     command = shlex.join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
     results.parent.mkdir(exist_ok=True)
     with results.open("a", encoding="utf-8") as file:

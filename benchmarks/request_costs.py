@@ -1,11 +1,11 @@
-"""What requests cost with this source and with that of an earlier commit, asked in turn: has `serve` become dearer?
+"""Compare the cost of requests to `serve` with that of an earlier commit.
 
     python benchmarks/request_costs.py c9df1ff [--rounds 21]
 
-Both are served at once (`serve --bare`), over TLS and as plain HTTP, and each request goes to the one and then to the
-other, so that whatever else the machine does meets both. Each round starts anew, as two starts of one source differ by
-some per cent. Counted is the CPU time of the server alone, as the kernel's scheduler accounts it, and of `batkube run`
-of a burst of jobs as a whole.
+Both servers (`serve --bare`) run at the same time, with TLS and with plain HTTP. Each request goes to one and then to
+the other, so that other load of the machine affects both. Each round starts new servers, because two processes of one
+source differ by some per cent. The CPU time is that of the server alone, as accounted by the kernel's scheduler, and
+that of a whole `batkube run` of a burst of jobs.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from batkube.emulation.control_plane.commands import free_ports
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from api import PODS, binding, pod, request  # noqa: E402 - it lies beside this file
-from side_by_side import source_of  # noqa: E402 - it lies beside this file
+from api import PODS, binding, pod, request  # noqa: E402 - beside this file
+from side_by_side import source_of  # noqa: E402 - beside this file
 
 _STATUS = json.dumps({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}).encode()
 _MERGE = "application/strategic-merge-patch+json"
-#: What is asked, for pods by number, in this order.
+#: The requests for a pod by its number, in this order.
 OPERATIONS: dict[str, Callable[[int], bytes]] = {
     "create": lambda number: request("POST", PODS, pod(number)),
     "bind": lambda number: request("POST", f"{PODS}/pod-{number}/binding", binding(number)),
@@ -49,7 +49,7 @@ _PIECE = 1 << 16
 
 
 class Server:
-    """A server of one tree, and what it has used."""
+    """A server that runs one of the sources."""
 
     def __init__(self, source: Path, folder: Path) -> None:
         self._folder = folder
@@ -69,7 +69,7 @@ class Server:
             time.sleep(0.05)
 
     def used_ns(self) -> int:
-        """Return the CPU time that it has used."""
+        """Return its CPU time so far."""
         return int(Path(f"/proc/{self.process.pid}/schedstat").read_text().split()[0])
 
     def end(self) -> None:
@@ -79,14 +79,14 @@ class Server:
 
 
 def environment(source: Path) -> dict[str, str]:
-    """Return an environment in which that source is the one that is run, compiled once as it is for any user."""
+    """Return an environment that imports `source`, and stores compiled modules as it does for users."""
     others = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**others, "PYTHONPATH": str(source), "PYTHONHASHSEED": "0"}
 
 
 @contextlib.contextmanager
 def servers(sources: Sequence[Path], folder: Path) -> Iterator[list[Server]]:
-    """Serve with each of the sources."""
+    """Run a server of each source."""
     running = [Server(source, folder / str(number)) for number, source in enumerate(sources)]
     try:
         for server in running:
@@ -98,7 +98,7 @@ def servers(sources: Sequence[Path], folder: Path) -> Iterator[list[Server]]:
 
 
 class Client:
-    """One connection that keeps alive, and asks one thing after the other."""
+    """A keep-alive connection."""
 
     def __init__(self, port: int, *, is_tls: bool) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=600)
@@ -106,24 +106,24 @@ class Client:
         if is_tls:
             self._socket = ssl._create_unverified_context().wrap_socket(self._socket)
 
-    def ask(self, asked: bytes) -> None:
-        """Send a request and read its answer, which must be a good one."""
-        self._socket.sendall(asked)
+    def send(self, data: bytes) -> None:
+        """Send a request and read the response, which must be successful."""
+        self._socket.sendall(data)
         answer = b""
         while b"\r\n\r\n" not in answer:
             answer += self._socket.recv(_PIECE)
         head, _, body = answer.partition(b"\r\n\r\n")
         assert head[9:10] == b"2", answer
         length = re.search(rb"content-length: (\d+)", head.lower())
-        assert length is not None, "an answer that is whole"
-        left = int(length[1]) - len(body)
-        while left > 0:
-            left -= len(self._socket.recv(_PIECE))
+        assert length is not None, "the response has a length"
+        remaining = int(length[1]) - len(body)
+        while remaining > 0:
+            remaining -= len(self._socket.recv(_PIECE))
 
 
-def asked(running: Sequence[Server], requests: int) -> list[dict[str, float]]:
-    """Ask the servers in turn; return for each how many CPU nanoseconds an operation took, on average."""
-    found: list[dict[str, float]] = [{} for _ in running]
+def request_costs(running: Sequence[Server], requests: int) -> list[dict[str, float]]:
+    """Send requests to the servers in turn; return the mean CPU nanoseconds of each operation, for each server."""
+    costs: list[dict[str, float]] = [{} for _ in running]
     for is_tls in (True, False):
         clients = [Client(server.port, is_tls=is_tls) for server in running]
         first = requests * (1 + is_tls)
@@ -131,10 +131,10 @@ def asked(running: Sequence[Server], requests: int) -> list[dict[str, float]]:
             before = [server.used_ns() for server in running]
             for number in range(first, first + requests):
                 for client in clients:
-                    client.ask(make(number))
-            for each, server, base in zip(found, running, before, strict=True):
+                    client.send(make(number))
+            for each, server, base in zip(costs, running, before, strict=True):
                 each[f"{name}, {'TLS' if is_tls else 'plain'}"] = (server.used_ns() - base) / requests
-    return found
+    return costs
 
 
 def burst_ns(source: Path, folder: Path) -> float:
@@ -152,10 +152,10 @@ def burst_ns(source: Path, folder: Path) -> float:
 
 
 def difference(then: Sequence[float], now: Sequence[float]) -> tuple[float, float, float]:
-    """Return the median of how much dearer each round's `now` is than its `then`, between the bounds of 95 %.
+    """Return the relative increase from `then` to `now`: its median over all rounds, between the bounds of 95 %.
 
-    Both of a round met the same hindrances, so that their ratio tells more than two medians would; the bounds are those
-    of the sign test, which asks nothing of how the noise is distributed.
+    Both measurements of a round had the same disturbances, so the ratios vary less than the costs. The bounds are those
+    of the sign test, which assumes nothing about the distribution of the noise.
     """
     ratios = sorted(after / before - 1 for before, after in zip(then, now, strict=True))
     count, outside = len(ratios), 0
@@ -167,11 +167,11 @@ def difference(then: Sequence[float], now: Sequence[float]) -> tuple[float, floa
 
 
 def main() -> None:
-    """Measure both and print a table in Markdown."""
+    """Measure both sources and print a table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("commit", help="the one to compare with")
+    parser.add_argument("commit", help="the commit to compare with")
     parser.add_argument("--rounds", type=int, default=21)
-    parser.add_argument("--requests", type=int, default=1000, help="of each kind and round")
+    parser.add_argument("--requests", type=int, default=1000, help="number of requests of each kind in a round")
     options = parser.parse_args()
     rounds: list[list[dict[str, float]]] = []
     with tempfile.TemporaryDirectory() as name:
@@ -181,17 +181,17 @@ def main() -> None:
             inner = folder / f"round-{number}"
             inner.mkdir()
             with servers(sources, inner) as running:
-                found = asked(running, options.requests)
-            for each, source in zip(found, sources, strict=True):
+                costs = request_costs(running, options.requests)
+            for each, source in zip(costs, sources, strict=True):
                 each[f"run of a burst of {_BURST_JOBS:,} jobs"] = burst_ns(source, inner)
-            rounds.append(found)
+            rounds.append(costs)
     print(f"| CPU µs, median of {len(rounds)} | {options.commit} | now | difference | 95 % of it within |")
     print("|---|---|---|---|---|")
     for name in rounds[0][0]:
         then, now = ([each[side][name] / 1000 for each in rounds] for side in (0, 1))
         low, middle, high = difference(then, now)
-        told = " | ".join(f"{statistics.median(figures):,.0f}" for figures in (then, now))
-        print(f"| {name} | {told} | {middle:+.1%} | {low:+.1%} … {high:+.1%} |")
+        medians = " | ".join(f"{statistics.median(figures):,.0f}" for figures in (then, now))
+        print(f"| {name} | {medians} | {middle:+.1%} | {low:+.1%} … {high:+.1%} |")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What `batkube run` costs with the real kube-scheduler on virtual time; see README.md."""
+"""Measure `batkube run` with the real kube-scheduler in virtual time; see README.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "schedulers.md"
 BATKUBE = str(Path(sys.executable).with_name("batkube"))
 SCHEDULER = "kube-scheduler@1.34.4"
-#: kube-scheduler's default of 50 requests a second would make 10,000 bindings last 200 virtual seconds.
+#: With kube-scheduler's default of 50 requests a second, 10,000 bindings would take 200 virtual seconds.
 FAST_CLIENT = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
     "kind": "KubeSchedulerConfiguration",
@@ -47,13 +47,13 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One workload on one platform."""
+    """A workload on a platform."""
 
     name: str
-    #: Makes the workload in a folder, given the shared data, and returns its path.
+    #: Writes the workload to the first folder; the second one has the shared data. Returns its path.
     workload: Callable[[Path, Path], Path]
     platform: str
-    #: Virtual seconds per real second of the 2020 prototype, where it was published.
+    #: Virtual seconds per real second of the 2020 prototype, as published.
     prototype: str = ""
     fast_client: bool = False
 
@@ -63,7 +63,7 @@ def _published(name: str) -> Callable[[Path, Path], Path]:
 
 
 def _delays(count: int, every_s: float, length_s: float) -> Callable[[Path, Path], Path]:
-    """Return what makes `count` equal jobs of one cpu, one every so many seconds."""
+    """Return a function that writes a workload of `count` equal jobs of one cpu, one every `every_s` seconds."""
 
     def make(folder: Path, _: Path) -> Path:
         jobs = [
@@ -77,7 +77,7 @@ def _delays(count: int, every_s: float, length_s: float) -> Callable[[Path, Path
 
 
 def _trace_by_cpu(name: str, limit: int | None = None) -> Callable[[Path, Path], Path]:
-    """Return what makes a trace in which each job is one pod that asks for as many cpus as it had processors."""
+    """Return a function that writes a trace in which each job is one pod with a cpu for each processor."""
 
     def make(folder: Path, shared: Path) -> Path:
         workload = read_workload(shared / "swf" / name, name="w0")
@@ -110,7 +110,7 @@ CASES = (
 
 
 def run_case(case: Case, scheduler: str, shared: Path, limit_s: float) -> str:
-    """Run a case and return its line of the table."""
+    """Run a case and return its row of the table."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         workload = case.workload(folder, shared)
@@ -126,26 +126,26 @@ def run_case(case: Case, scheduler: str, shared: Path, limit_s: float) -> str:
                 [*command, "--out", str(out)], capture_output=True, text=True, check=False, timeout=limit_s
             )
         except subprocess.TimeoutExpired:
-            return _line([case.name, f"not done after {limit_s:.0f} s"])
+            return _row([case.name, f"not done after {limit_s:.0f} s"])
         if done.returncode:
-            return _line([case.name, _reason(done.stderr)])
-        return _told(case, out, dict(line.split("=") for line in done.stdout.splitlines()))
+            return _row([case.name, _reason(done.stderr)])
+        return _result_row(case, out, dict(line.split("=") for line in done.stdout.splitlines()))
 
 
 def _reason(text: str) -> str:
-    """Return the first line of a failure, without the path of the program that it begins with."""
+    """Return the first line of an error, without the program path with which it starts."""
     first = (text.strip().splitlines() or ["failed"])[0]
     return first.rpartition("/")[2].partition(";")[0]
 
 
-def _told(case: Case, out: Path, results: dict[str, str]) -> str:
+def _result_row(case: Case, out: Path, results: dict[str, str]) -> str:
     manifest = json.loads((out / "manifest.json").read_text())
     (scheduler,) = manifest["real"]["programs"]
     real, makespan = manifest["real"], float(results["makespan"])
     with (out / "journal.jsonl").open() as journal:
         attempts = sum('"event":"attempt"' in line or '"event":"bind"' in line for line in journal)
     share = real["cpu_s"] / (real["cpu_s"] + scheduler["cpu_s"])
-    return _line(
+    return _row(
         [
             case.name,
             f"{manifest['jobs']:,}",
@@ -166,26 +166,26 @@ def _told(case: Case, out: Path, results: dict[str, str]) -> str:
     )
 
 
-def _line(cells: list[str]) -> str:
+def _row(cells: list[str]) -> str:
     return f"| {' | '.join([*cells, *[''] * (len(COLUMNS) - len(cells))])} |"
 
 
 def _built() -> str:
-    """Return the path of the scheduler, built first so that no case is charged with it."""
+    """Build the scheduler before the measurements, and return its path."""
     command = [BATKUBE, "schedulers", "build", SCHEDULER]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def main() -> None:
-    """Run the cases chosen; print the table and append it to the results."""
+    """Run the selected cases; print the table and append it to the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", nargs="*", help=f"of {', '.join(case.name for case in CASES)}; all without any")
-    parser.add_argument("--limit", type=float, default=1800, help="seconds after which a case is given up")
+    parser.add_argument("cases", nargs="*", help=f"of {', '.join(case.name for case in CASES)}; default: all")
+    parser.add_argument("--limit", type=float, default=1800, help="time limit of a case in seconds")
     parser.add_argument("--scheduler", help=f"the path of a program instead of {SCHEDULER}")
     options = parser.parse_args()
     scheduler = options.scheduler or _built()
-    given = os.environ.get("BATKUBE_SHARED_DATA")
-    shared = Path(given) if given else HERE.parent.parent / "shared" / "data"
+    shared_data = os.environ.get("BATKUBE_SHARED_DATA")
+    shared = Path(shared_data) if shared_data else HERE.parent.parent / "shared" / "data"
     load = os.getloadavg()[0]
     heading = [
         "",
@@ -193,7 +193,7 @@ def main() -> None:
         "",
         f"`python benchmarks/schedulers.py {' '.join(options.cases)}`".replace(" `", "`"),
         "",
-        _line(list(COLUMNS)),
+        _row(list(COLUMNS)),
         f"|{'---|' * len(COLUMNS)}",
     ]
     print("\n".join(heading), flush=True)

@@ -1,4 +1,4 @@
-"""The workloads that the benchmarks run, made so that two simulators get exactly the same jobs."""
+"""The workloads of the benchmarks, in a form that gives two simulators exactly the same jobs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _MEMORY_FIELDS = (6, 9)
 
 
 def plain_swf(source: Path, target: Path, jobs_max: int | None) -> int:
-    """Write the usable jobs of an SWF file to `target` and return how many there are.
+    """Write the usable jobs of an SWF file to `target`, and return their number.
 
-    Left out: jobs without a run time or processors, which simulators treat differently. Run times are cut at the
-    requested time, because AccaSim lets jobs run on and we kill them; memory is removed, as only processors count.
+    Jobs without a run time or processors are omitted, since simulators treat them differently. Run times are limited to
+    the requested time, at which Batkube kills jobs and AccaSim does not. Memory is removed; only processors count.
     """
     content = source.read_bytes()
     text = (gzip.decompress(content) if source.suffix == ".gz" else content).decode(errors="replace")
@@ -42,9 +42,9 @@ def _plain_job(line: str) -> str:
 
 
 def delay_jobs(target: Path, jobs: int, hosts: int) -> int:
-    """Write a Batsim workload of delay jobs that keep `hosts` hosts about 85 % busy, and return how many there are.
+    """Write a Batsim workload of delay jobs that keep `hosts` hosts about 85 % busy, and return their number.
 
-    The load does not depend on `jobs`, so that the cost per job may not either.
+    The load does not depend on `jobs`, so the cost per job should not either.
     """
     stream = random.Random(20200817)
     sizes = (1, 1, 2, 4, 8, 16)

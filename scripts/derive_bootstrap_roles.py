@@ -1,9 +1,9 @@
-"""Derive the roles and bindings that every cluster starts with from those that Kubernetes tests itself against.
+"""Derive the roles and bindings of a new cluster from the test data of Kubernetes.
 
     python scripts/derive_bootstrap_roles.py path/to/k8s.io/kubernetes
 
 The folder is the unpacked Go module k8s.io/kubernetes; its plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata
-lists the policy as YAML. What all entries share (labels, annotations, API groups) is left out here and put back by
+has the policy as YAML. Labels, annotations and API groups that all entries share are omitted here, and added again by
 batkube.api.access.bootstrap_roles.
 """
 
@@ -29,25 +29,25 @@ TARGET = Path(__file__).resolve().parent.parent / "src/batkube/api/access/bootst
 
 
 def compact(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return what is particular to one role or binding."""
+    """Return a role or binding without the parts that all share."""
     metadata = entry["metadata"]
-    found: dict[str, Any] = {"name": metadata["name"]}
+    row: dict[str, Any] = {"name": metadata["name"]}
     if "namespace" in metadata:
-        found["namespace"] = metadata["namespace"]
+        row["namespace"] = metadata["namespace"]
     labels = {key: value for key, value in metadata["labels"].items() if key != SHARED_LABEL}
     if labels:
-        found["labels"] = labels
+        row["labels"] = labels
     if "aggregationRule" in entry:
-        found["aggregates"] = [one["matchLabels"] for one in entry["aggregationRule"]["clusterRoleSelectors"]]
+        row["aggregates"] = [one["matchLabels"] for one in entry["aggregationRule"]["clusterRoleSelectors"]]
     if "roleRef" in entry:
-        found["role"] = [entry["roleRef"]["kind"], entry["roleRef"]["name"]]
-        found["subjects"] = [
+        row["role"] = [entry["roleRef"]["kind"], entry["roleRef"]["name"]]
+        row["subjects"] = [
             [one["kind"], one["name"], *([one["namespace"]] if "namespace" in one else [])]
             for one in entry.get("subjects") or ()
         ]
     elif entry.get("rules"):
-        found["rules"] = entry["rules"]
-    return found
+        row["rules"] = entry["rules"]
+    return row
 
 
 def main(module: Path) -> None:

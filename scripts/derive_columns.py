@@ -2,10 +2,10 @@
 
     python scripts/derive_columns.py > src/batkube/api/printing/columns.json
 
-The names, types, formats and priorities of a Table's columns are part of what a client gets, so they must be equal to
-the real ones. They are read from Go's module cache, where `go mod download k8s.io/kubernetes@v1.34.4
-k8s.io/kube-aggregator@v0.34.4` puts what is needed. What Kubernetes says of each column in words is read there when
-somebody asks for it, and not kept here.
+Clients receive the names, types, formats and priorities of a Table's columns, so they must equal the real ones. They
+are read from Go's module cache, to which `go mod download k8s.io/kubernetes@v1.34.4 k8s.io/kube-aggregator@v0.34.4`
+adds the sources. The descriptions of the columns are not part of the table; they are read from the module cache when a
+client requests them.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Derive the table of Kubernetes' internal Go structs that validation messages print (api/validation/go_types.json).
 
 The real server validates its internal types, which have no JSON tags, and quotes them in messages as encoding/json
-writes them: every field, by its Go name, in the order of the Go source. The table says for each struct which fields it
-has, in which order, of which type, and under which name the versioned API knows each.
+does: every field, by its Go name, in the order of the Go source. The table has the fields of each struct in this order,
+with their types and their names in the versioned API.
 
     python scripts/derive_go_types.py MODULES > src/batkube/api/validation/go_types.json
 
-MODULES is a folder with the Go modules k8s.io/kubernetes, k8s.io/api and k8s.io/apimachinery of one release, as a Go
-module cache holds them.
+MODULES is a folder with the Go modules k8s.io/kubernetes, k8s.io/api and k8s.io/apimachinery of one release, in the
+layout of a Go module cache.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ VERSIONED = {
     "admissionregistration": "admissionregistration/v1",
     "authorization": "authorization/v1",
 }
-#: The structs that messages quote; those they are made of follow.
+#: The structs that messages quote; the structs of their fields are added.
 ROOTS = [
     "core.PodTemplateSpec",
     "core.EphemeralContainer",
@@ -133,12 +133,12 @@ EMBEDDED = re.compile(r"^\t(?P<type>[A-Za-z][\w.]*)\s*(?:`json:\"(?P<tag>[^\"]*)
 
 def structs(source: Path) -> tuple[dict[str, list[tuple[str, str, str | None]]], dict[str, str]]:
     """Return the structs of a Go file, each as (Go name or "" if embedded, type, tag), and its named plain types."""
-    found: dict[str, list[tuple[str, str, str | None]]] = {}
+    structs_by_name: dict[str, list[tuple[str, str, str | None]]] = {}
     plain: dict[str, str] = {}
     fields: list[tuple[str, str, str | None]] | None = None
     for line in source.read_text(encoding="utf-8").splitlines():
         if match := re.match(r"^type (\w+) struct \{$", line):
-            fields = found[match[1]] = []
+            fields = structs_by_name[match[1]] = []
         elif match := re.match(r"^type (\w+) ([\[\]\w.*]+)$", line):
             plain[match[1]] = match[2]
         elif line == "}":
@@ -148,11 +148,11 @@ def structs(source: Path) -> tuple[dict[str, list[tuple[str, str, str | None]]],
                 fields.append((match["name"], match["type"], match["tag"]))
             elif match := EMBEDDED.match(line):
                 fields.append(("", match["type"], match["tag"]))
-    return found, plain
+    return structs_by_name, plain
 
 
 class Types:
-    """All structs there are, and the part of them that the roots need."""
+    """All structs, and the table of those that the roots need."""
 
     def __init__(self, modules: Path) -> None:
         self.structs: dict[str, list[tuple[str, str, str | None]]] = {}
@@ -168,12 +168,12 @@ class Types:
         self._read("meta", modules / f"apimachinery{LIBRARIES}" / "pkg/apis/meta/v1/types.go")
 
     def _read(self, group: str, source: Path) -> None:
-        found, plain = structs(source)
-        self.structs |= {f"{group}.{name}": fields for name, fields in found.items()}
+        structs_by_name, plain = structs(source)
+        self.structs |= {f"{group}.{name}": fields for name, fields in structs_by_name.items()}
         self.plain |= {f"{group}.{name}": base for name, base in plain.items()}
 
     def resolve(self, text: str, group: str) -> str:
-        """Return a Go type in the words of the table, and take the structs it names into the table."""
+        """Return a Go type in the notation of the table, and add its structs to the table."""
         for prefix in ("[]", "*"):
             if text.startswith(prefix):
                 inner = self.resolve(text[len(prefix) :], group)
@@ -197,7 +197,7 @@ class Types:
         return f"{aliases.get(package, package)}.{name}"
 
     def add(self, name: str) -> None:
-        """Take a struct and those it is made of into the table."""
+        """Add a struct and the structs of its fields to the table."""
         if name in self.table:
             return
         rows = self.table[name] = []
@@ -211,15 +211,17 @@ class Types:
                 if not text.endswith("TypeMeta"):
                     rows.extend(self._embedded(self._full(text, group)))
             elif group == "meta" or tag:
-                shown, _, options = (tag or "").partition(",")
-                rows.append(f"{shown}{'?' if 'omitempty' in options else ''} {shown} {self.resolve(text, group)}")
+                json_name, _, options = (tag or "").partition(",")
+                rows.append(
+                    f"{json_name}{'?' if 'omitempty' in options else ''} {json_name} {self.resolve(text, group)}"
+                )
             else:
                 versioned = self.json_names.get(name, {}).get(go) or go[0].lower() + go[1:]
                 rows.append(f"{go} {versioned} {self.resolve(text, group)}")
         return rows
 
     def _embedded(self, name: str) -> list[str]:
-        """Return the rows of an embedded struct; metadata is embedded in Go and a field of its own in the API."""
+        """Return the rows of an embedded struct; metadata is embedded in Go, but a field in the API."""
         rows = self._rows(name)
         return [row.replace(" ", " metadata.", 1) for row in rows] if name == "meta.ObjectMeta" else rows
 

@@ -1,7 +1,7 @@
-"""Prints the lowest version of each library that users may have, as constraints for pip.
+"""Print the lowest supported version of each library, as constraints for pip.
 
-`make test-lowest` installs exactly these, so that the lower bounds of pyproject.toml are known to work. The tools of
-development are not among them: those are locked by constraints.txt.
+`make test-lowest` installs exactly these versions, to test the lower bounds of pyproject.toml. Development tools are
+not included; constraints.txt pins them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _BOUND = re.compile(r"(?P<name>[\w.-]+)>=(?P<version>[\w.]+)")
 
 
 def lowest_versions(project: Path = _PROJECT) -> Iterator[str]:
-    """Yield `name==version` for each requirement of running, Parquet included."""
-    described = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
-    for requirement in [*described["dependencies"], *described["optional-dependencies"]["parquet"]]:
+    """Yield `name==version` for each runtime requirement, including those of Parquet."""
+    metadata = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
+    for requirement in [*metadata["dependencies"], *metadata["optional-dependencies"]["parquet"]]:
         match = _BOUND.fullmatch(requirement)
         assert match is not None, f"{requirement} has no lower bound"
         yield f"{match['name']}=={match['version']}"

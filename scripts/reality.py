@@ -1,15 +1,15 @@
-"""The same workloads on a real control plane in real time and in simulation, compared job by job.
+"""Compare simulated workloads job by job with the same workloads on a real control plane.
 
     make reality            or            python scripts/reality.py [CASE …] --out DIR
 
-The real side is etcd, kube-apiserver, kube-controller-manager and kube-scheduler 1.34.4, none with our overlay, and
-KWOK for the nodes; `batkube emulate` plays the workloads on it. The simulated side is `batkube run` with the same
-scheduler, configuration and arguments, and with latencies that `batkube calibrate` learns from the first case alone.
-Some twenty minutes for all cases, on a machine that is otherwise quiet; the programs are built first (half an hour,
-once). Exit code 1 when a result is outside its tolerance.
+The real side is etcd, kube-apiserver, kube-controller-manager and kube-scheduler 1.34.4, all without our overlay, with
+KWOK for the nodes; `batkube emulate` submits the workloads in real time. The simulated side is `batkube run` with the
+same scheduler, configuration and arguments, and with the latencies that `batkube calibrate` derives from the first case
+alone. All cases take about twenty minutes on a quiet machine; the programs are built first (half an hour, once). The
+exit code is 1 if a result is outside its tolerance.
 
-Schedulers of gangs are compared as well (`reality_gangs`): with such a plane, and with runs that were recorded on one,
-two or three of each. `python scripts/reality.py gangs --simulated-only` needs no plane, and two minutes.
+Gang schedulers are compared too (`reality_gangs`), with a real control plane and with two or three recorded runs of
+each case. `python scripts/reality.py gangs --simulated-only` needs no control plane, and takes two minutes.
 
 KubeFlux is compared pod by pod: `python scripts/reality.py kubeflux`, four minutes (`reality_kubeflux`).
 """
@@ -35,24 +35,24 @@ from batkube.emulation.settings import Emulation
 from batkube.outputs.results import Results
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from reality_gangs import compare_gangs, told_gangs
+from reality_gangs import compare_gangs, gang_table
 from reality_kubeflux import compare_kubeflux, kubeflux_table
 
 BATKUBE = str(Path(sys.executable).with_name("batkube"))
 LENGTH_S = 17
-#: How far a simulated mean wait may be off, relatively or, when hardly anyone waits, in seconds.
+#: The tolerated error of a simulated mean wait: relative, or absolute in seconds if waits are short.
 WAIT_TOLERANCE, WAIT_TOLERANCE_S = 0.03, 0.3
 KIND = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 PACKING = {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]}
 
 
 def burst() -> Iterator[tuple[float, float, str]]:
-    """Two hundred pods at once; submission, length and cpu of each."""
+    """Yield 200 simultaneous pods: the submission, duration and cpu of each."""
     return ((0, LENGTH_S, "1") for _ in range(200))
 
 
 def mixed() -> Iterator[tuple[float, float, str]]:
-    """One small pod a second, then four that need a node of their own."""
+    """Yield one small pod a second, then four that need a whole node each."""
     yield from ((second, 30, "1") for second in range(16))
     yield from ((20, 10, "4") for _ in range(4))
 
@@ -64,16 +64,16 @@ class Case:
     name: str
     platform: str
     jobs: Callable[[], Iterable[tuple[float, float, str]]]
-    #: The case that shows what the configuration changes.
+    #: The case without this configuration, for the effect of the change.
     base: str = ""
     configuration: Mapping[str, Any] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
-    #: How far the simulated makespan may be off.
+    #: The tolerated relative error of the simulated makespan.
     tolerance: float = 0.01
 
 
-#: Pods wait out their back-off, which ends with whole seconds: a node that is missed stays empty until the next try,
-#: and the makespan moves in steps of some seconds.
+#: Pods wait for the end of their back-off, which is checked once a second. A node that is missed stays empty until the
+#: next attempt, so the makespan varies in steps of some seconds.
 STEPPED = 0.02
 NO_POP = ("feature-gates=SchedulerPopFromBackoffQ=false",)
 SHORT = {"podInitialBackoffSeconds": 2, "podMaxBackoffSeconds": 4}
@@ -98,35 +98,35 @@ GANGS, KUBEFLUX = "gangs", "kubeflux"
 
 
 def main() -> None:
-    """Run the chosen cases, print the comparison and write it to the output folder."""
+    """Run the selected cases, print the comparison and write it to the output folder."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     names = [*(case.name for case in CASES), GANGS, KUBEFLUX]
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(names)}; all without any")
-    parser.add_argument("--out", type=Path, default=Path("reality-out"), help="the folder to write")
-    parser.add_argument("--simulated-only", action="store_true", help="the real runs are in the folder already")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(names)}; default: all")
+    parser.add_argument("--out", type=Path, default=Path("reality-out"), help="the output folder")
+    parser.add_argument("--simulated-only", action="store_true", help="use the real runs that are in the folder")
     options = parser.parse_args()
     unknown = [name for name in options.cases if name not in names]
     if unknown:
-        parser.error(f"there is no case {unknown[0]}")
-    chosen = [case for case in CASES if not options.cases or case.name in options.cases]
+        parser.error(f"unknown case {unknown[0]}")
+    selected = [case for case in CASES if not options.cases or case.name in options.cases]
     out: Path = options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
-    # As Ctrl-C: the programs are ended in any case.
+    # Like Ctrl-C: the programs are always stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     lines: list[str] = []
     outside: list[str] = []
-    if chosen:
+    if selected:
         if not options.simulated_only:
-            play_for_real(chosen, out)
-        agreements = simulate(chosen, out)
-        lines += [*told(agreements), "", *told_changes(agreements), ""]
-        outside += [case.name for case in chosen if not is_within(agreements[case.name], case.tolerance)]
+            run_in_real_time(selected, out)
+        agreements = simulate(selected, out)
+        lines += [*case_table(agreements), "", *change_table(agreements), ""]
+        outside += [case.name for case in selected if not is_within(agreements[case.name], case.tolerance)]
     if not options.cases or GANGS in options.cases:
-        gangs = compare_gangs(out / GANGS, is_played=options.simulated_only)
-        lines += [*told_gangs(gangs), ""]
+        gangs = compare_gangs(out / GANGS, is_recorded=options.simulated_only)
+        lines += [*gang_table(gangs), ""]
         outside += [f"{workload} with {name}" for (workload, name), one in gangs.items() if not one.is_in_range]
     if not options.cases or KUBEFLUX in options.cases:
-        flux = compare_kubeflux(out / KUBEFLUX, is_played=options.simulated_only)
+        flux = compare_kubeflux(out / KUBEFLUX, is_recorded=options.simulated_only)
         lines += [*kubeflux_table(flux), ""]
         outside += [] if flux.is_same else [KUBEFLUX]
     text = "\n".join(lines)
@@ -137,29 +137,29 @@ def main() -> None:
     sys.exit(1 if outside else 0)
 
 
-def play_for_real(cases: Iterable[Case], out: Path) -> None:
-    """Play the cases, each on a scheduler of its own; one control plane for each platform."""
+def run_in_real_time(cases: Iterable[Case], out: Path) -> None:
+    """Run the cases in real time, each with a new scheduler, on one control plane for each platform."""
     platforms: dict[str, list[Case]] = {}
     for case in cases:
         platforms.setdefault(case.platform, []).append(case)
-    for number, (platform, its_cases) in enumerate(platforms.items()):
+    for number, (platform, platform_cases) in enumerate(platforms.items()):
         folder = out / f"plane-{number}"
         with control_plane(folder, platform, has_scheduler=False, report=print) as plane:
-            for case in its_cases:
-                play(case, plane, out)
+            for case in platform_cases:
+                run_case(case, plane, out)
 
 
-def play(case: Case, plane: ControlPlane, out: Path) -> None:
-    """Play one case."""
-    print(f"playing {case.name} in real time", flush=True)
+def run_case(case: Case, plane: ControlPlane, out: Path) -> None:
+    """Run a case in real time."""
+    print(f"running {case.name} in real time", flush=True)
     plane.start_scheduler({**KIND, **case.configuration}, [f"--{argument}" for argument in case.arguments])
     before = plane.cpu_seconds()
-    emulate(Emulation(plane.kubeconfig, (written(case, out),)), out / case.name / "real", force=True)
+    emulate(Emulation(plane.kubeconfig, (write_workload(case, out),)), out / case.name / "real", force=True)
     used = {name: round(seconds - before[name], 1) for name, seconds in plane.cpu_seconds().items()}
     (out / case.name / "cpu.json").write_text(json.dumps(used), encoding="utf-8")
 
 
-def written(case: Case, out: Path) -> Path:
+def write_workload(case: Case, out: Path) -> Path:
     """Write the workload of a case and return its path."""
     jobs, profiles = [], {}
     for number, (submit_s, length_s, cpu) in enumerate(case.jobs()):
@@ -173,14 +173,14 @@ def written(case: Case, out: Path) -> Path:
 
 
 def simulate(cases: Iterable[Case], out: Path) -> dict[str, Agreement]:
-    """Simulate the cases that were played, and return how each agrees."""
-    latencies = calibrated(next(case for case in CASES if (out / case.name / "real" / "jobs.csv").is_file()), out)
+    """Simulate the cases, and return the agreement of each with its real run."""
+    latencies = calibrate(next(case for case in CASES if (out / case.name / "real" / "jobs.csv").is_file()), out)
     agreements = {}
     for case in cases:
         folder = out / case.name
         configuration = folder / "configuration.yaml"
         configuration.write_text(json.dumps({**KIND, **case.configuration}), encoding="utf-8")
-        command = [BATKUBE, "run", "--workload", str(written(case, out)), "--platform", case.platform, "--quiet"]
+        command = [BATKUBE, "run", "--workload", str(write_workload(case, out)), "--platform", case.platform, "--quiet"]
         command += ["--scheduler", SCHEDULER, "--scheduler-config", str(configuration), "--latencies", str(latencies)]
         command += [part for argument in case.arguments for part in ("--scheduler-arg", argument)]
         subprocess.run([*command, "--out", str(folder / "simulated"), "--force"], check=True, stdout=subprocess.DEVNULL)
@@ -190,26 +190,26 @@ def simulate(cases: Iterable[Case], out: Path) -> dict[str, Agreement]:
     return agreements
 
 
-def calibrated(case: Case, out: Path) -> Path:
-    """Return the latencies file that the real run of a case teaches."""
+def calibrate(case: Case, out: Path) -> Path:
+    """Calibrate latencies with the real run of a case; return their file."""
     latencies = out / "latencies.yaml"
-    command = [BATKUBE, "calibrate", str(out / case.name / "real"), "--workload", str(written(case, out))]
+    command = [BATKUBE, "calibrate", str(out / case.name / "real"), "--workload", str(write_workload(case, out))]
     command += ["--nodes", case.platform.partition("x")[0], "-o", str(latencies), "--force"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     steps = yaml.safe_load(latencies.read_text(encoding="utf-8"))
-    # The time from a Job to its pods: here are bare pods, and what is seen is how long it takes to send 200 at once.
+    # This step is the time from a Job to its pods. Here are bare pods, and the step has the time to submit 200 of them.
     steps.pop("spawn", None)
     latencies.write_text(yaml.safe_dump(steps, sort_keys=False), encoding="utf-8")
     return latencies
 
 
 def is_within(agreement: Agreement, tolerance: float) -> bool:
-    """Say whether a simulated run is as near to the real one as it should be."""
-    near = abs(agreement.wait_simulated_s - agreement.wait_real_s) <= WAIT_TOLERANCE_S
-    return abs(agreement.makespan_error) <= tolerance and (near or abs(agreement.wait_error) <= WAIT_TOLERANCE)
+    """Return whether a simulated run agrees with the real one, within the tolerances."""
+    is_near = abs(agreement.wait_simulated_s - agreement.wait_real_s) <= WAIT_TOLERANCE_S
+    return abs(agreement.makespan_error) <= tolerance and (is_near or abs(agreement.wait_error) <= WAIT_TOLERANCE)
 
 
-def told(agreements: Mapping[str, Agreement]) -> Iterator[str]:
+def case_table(agreements: Mapping[str, Agreement]) -> Iterator[str]:
     """Yield the table of the cases."""
     yield "| case | makespan real / simulated | | mean wait real / simulated | | start order | k-th start |"
     yield "|---|---|---|---|---|---|---|"
@@ -222,8 +222,8 @@ def told(agreements: Mapping[str, Agreement]) -> Iterator[str]:
         )
 
 
-def told_changes(agreements: Mapping[str, Agreement]) -> Iterator[str]:
-    """Yield the table of what each configuration changes, in reality and in simulation."""
+def change_table(agreements: Mapping[str, Agreement]) -> Iterator[str]:
+    """Yield the table of the effects of each configuration, in reality and in simulation."""
     yield "| change | makespan real / simulated | mean wait real / simulated |"
     yield "|---|---|---|"
     for case in CASES:

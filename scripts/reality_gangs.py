@@ -1,11 +1,11 @@
-"""Schedulers of gangs on a real control plane in real time, as they were recorded on one before, and in simulation.
+"""Compare simulated runs of gang schedulers with recorded and new runs on a real control plane.
 
     python scripts/reality.py gangs [--simulated-only]
 
-Each scheduler has a control plane of its own, on which it is installed as an administrator would: its definitions, its
-queues, then the program and what belongs to it. They are the builds of the simulated runs, whose other clock sleeps
-where there is no page to read it from. kube-batch is simulated only: it asks for versions of the API that servers since
-1.25 do not have. The recorded figures are in tests/published.
+Each scheduler has its own control plane, and is installed as by an administrator: its definitions, its queues, then the
+program and its controllers. The programs are the builds of the simulated runs; without a clock page they run in real
+time. kube-batch is simulated only, since it needs API versions that servers since 1.25 do not have. The recorded
+figures are in tests/published.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from batkube.emulation.settings import Emulation, JobKind
 from batkube.outputs.results import Results
 
 BATKUBE = str(Path(sys.executable).with_name("batkube"))
-#: What they are in the catalogue.
+#: Their names in the catalogue.
 SCHEDULERS = {
     "volcano": "volcano@1.10.0",
     "kube-batch": "kube-batch@0.5.0",
     "coscheduling": "scheduler-plugins@0.30.6",
     "kueue": "kueue@0.10.0",
 }
-#: Those that a control plane of today can do with, and what they take jobs as.
-PLAYED = {"volcano": JobKind.POD_GROUP, "coscheduling": JobKind.POD_GROUP, "kueue": JobKind.KUEUE_JOB}
-#: How far out of the range of the recorded runs a simulated one may be.
+#: The schedulers that run on a current control plane, with the kind of object that they expect.
+REAL_SCHEDULERS = {"volcano": JobKind.POD_GROUP, "coscheduling": JobKind.POD_GROUP, "kueue": JobKind.KUEUE_JOB}
+#: The tolerated relative distance of a simulated run from the range of the recorded runs.
 MAKESPAN_TOLERANCE, WAIT_TOLERANCE = 0.03, 0.06
-#: Its pods came one by one, gangs in turn, and it tried them more slowly than they came; see tests/reality.
+#: Its pods were created one by one, alternating between gangs, faster than it tried them; see tests/reality.
 INTERLEAVED = ("four", "coscheduling")
 DECISION_COST = "model:30ms"
 
 
 class Figures(NamedTuple):
-    """What a run of gangs came to; a gang waits until its last pod runs."""
+    """The results of a run; a gang waits until its last pod runs."""
 
     makespan_s: float
     mean_wait_s: float
@@ -51,7 +51,7 @@ class Figures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GangRun:
-    """A workload with a scheduler: as it was recorded, as it was played here, if it was, and as it is foretold."""
+    """The results of a workload with a scheduler: recorded, simulated, and of a new real run if there is one."""
 
     recorded: published.Ranges
     simulated: Figures
@@ -59,7 +59,7 @@ class GangRun:
 
     @property
     def is_in_range(self) -> bool:
-        """Whether the simulated run is as near to the real ones as it should be."""
+        """Whether the simulated run agrees with the real ones, within the tolerances."""
         makespans, waits = self.recorded
         if self.real is not None:
             makespans, waits = (*makespans, self.real.makespan_s), (*waits, self.real.mean_wait_s)
@@ -68,11 +68,11 @@ class GangRun:
         ) and (1 - WAIT_TOLERANCE) * min(waits) <= self.simulated.mean_wait_s <= (1 + WAIT_TOLERANCE) * max(waits)
 
 
-def compare_gangs(out: Path, *, is_played: bool) -> dict[tuple[str, str], GangRun]:
-    """Play the recorded gangs, unless that is done, and simulate them; return each by workload and scheduler."""
-    if not is_played:
-        for scheduler, kind in PLAYED.items():
-            play_gangs(scheduler, kind, out)
+def compare_gangs(out: Path, *, is_recorded: bool) -> dict[tuple[str, str], GangRun]:
+    """Run the workloads in real time, unless they are recorded, and simulate them; return the results."""
+    if not is_recorded:
+        for scheduler, kind in REAL_SCHEDULERS.items():
+            run_in_real_time(scheduler, kind, out)
     runs = {}
     for (workload, scheduler), recorded in published.GANGS.items():
         folder = out / f"{workload}-{scheduler}"
@@ -82,21 +82,21 @@ def compare_gangs(out: Path, *, is_played: bool) -> dict[tuple[str, str], GangRu
     return runs
 
 
-def play_gangs(scheduler: str, kind: JobKind, out: Path) -> None:
-    """Play each workload in real time with a scheduler of its own, on a plane of its own."""
+def run_in_real_time(scheduler: str, kind: JobKind, out: Path) -> None:
+    """Run each workload in real time, with a new scheduler on a new control plane."""
     for workload, write in published.GANG_WORKLOADS.items():
-        print(f"playing {workload} with {SCHEDULERS[scheduler]} in real time", flush=True)
+        print(f"running {workload} with {SCHEDULERS[scheduler]} in real time", flush=True)
         folder = out / f"{workload}-{scheduler}"
-        # A plane that was left here still has its nodes.
+        # An earlier control plane would still have its nodes.
         shutil.rmtree(folder / "plane", ignore_errors=True)
         with control_plane(folder / "plane", published.EIGHT_OF_TWO, has_scheduler=False, report=print) as plane:
-            served = install_scheduler(plane, SCHEDULERS[scheduler], published.EIGHT_OF_TWO, folder / "programs")
-            described = Emulation(plane.kubeconfig, (write(folder),), kind=kind, scheduler_name=served)
-            emulate(described, folder / "real", force=True)
+            name = install_scheduler(plane, SCHEDULERS[scheduler], published.EIGHT_OF_TWO, folder / "programs")
+            settings = Emulation(plane.kubeconfig, (write(folder),), kind=kind, scheduler_name=name)
+            emulate(settings, folder / "real", force=True)
 
 
 def simulated(workload: str, scheduler: str, folder: Path) -> Figures:
-    """Simulate a workload with a scheduler; return what it came to."""
+    """Simulate a workload with a scheduler; return the results."""
     folder.mkdir(parents=True, exist_ok=True)
     is_interleaved = (workload, scheduler) == INTERLEAVED
     write = published.four_interleaved_gangs if is_interleaved else published.GANG_WORKLOADS[workload]
@@ -114,12 +114,12 @@ def simulated(workload: str, scheduler: str, folder: Path) -> Figures:
 
 
 def figures_of_jobs(results: Results) -> Figures:
-    """Return what a run with a row for each gang came to."""
+    """Return the results of a run with a row for each gang."""
     return Figures(results.jobs["finish_time"].max(), results.jobs["waiting_time"].mean())
 
 
-def told_gangs(runs: Mapping[tuple[str, str], GangRun]) -> Iterator[str]:
-    """Yield the table of gang schedulers."""
+def gang_table(runs: Mapping[tuple[str, str], GangRun]) -> Iterator[str]:
+    """Yield the table of the gang schedulers."""
     yield "| gangs | scheduler | makespan recorded / real / simulated | mean wait recorded / real / simulated | |"
     yield "|---|---|---|---|---|"
     for (workload, scheduler), one in runs.items():

@@ -1,8 +1,9 @@
-"""KubeFlux beside kube-scheduler, on a real control plane and in simulation: the same pods go to the same nodes.
+"""Compare the nodes of pods of KubeFlux and kube-scheduler, on a real control plane and in simulation.
 
-What kube-scheduler places fits on one node alone, since it draws lots among equals. KubeFlux prefers that very node, so
-that it binds elsewhere only if it has heard of what is there. Nobody has to wait, and things happen two seconds apart
-at least: of two things that happen at once nobody can say on a real control plane which was first.
+A pod of kube-scheduler fits on one node only, because kube-scheduler selects at random among equal nodes. KubeFlux
+prefers the same node, so it binds pods elsewhere only if its cache contains the pods of kube-scheduler. No pod has to
+wait, and events are at least two seconds apart, because the order of simultaneous events on a real control plane is not
+defined.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from batkube.outputs.results import Results
 BATKUBE = str(Path(sys.executable).with_name("batkube"))
 PLATFORM = "3x4,16Gi + 1x16,64Gi"
 OTHERS, NAME = "default-scheduler", "kubeflux"
-#: The nodes with the greatest numbers first, of which the large one is the last.
+#: Nodes with the highest numbers first; the last node is the large one.
 OPTIONS = ("--sync", "deltas", "--match-policy", "hinode")
 JOBS, STEP_S = 24, 6
 
 
 @dataclass(frozen=True, slots=True)
 class KubeFluxRun:
-    """Where the pods of both schedulers went, in reality and in simulation, by the name of the job."""
+    """The nodes of the pods of both schedulers, in reality and in simulation, by the name of the job."""
 
     real: dict[str, str]
     simulated: dict[str, str]
@@ -45,13 +46,13 @@ class KubeFluxRun:
 
 
 def workload(folder: Path) -> Path:
-    """Write the jobs, and return the path: one every few seconds, a quarter of them kube-scheduler's."""
+    """Write a workload with a job every few seconds, a quarter of them for kube-scheduler; return its path."""
     rng = random.Random(2)
     jobs, profiles = [], {}
     for number in range(JOBS):
         is_other = number % 4 == 1
         cpu = rng.choice([5, 6]) if is_other else rng.choice([1, 2, 3, 4])
-        # What begins at a whole step ends two seconds after one.
+        # Jobs start at multiples of a step and end two seconds after one.
         length_s = STEP_S * (3 if is_other else rng.randint(3, 12)) + 2
         profiles[f"delay{length_s}"] = {"type": "delay", "delay": length_s}
         job = {"id": str(number), "subtime": STEP_S * (number + 1), "res": 1, "profile": f"delay{length_s}"}
@@ -61,12 +62,12 @@ def workload(folder: Path) -> Path:
     return path
 
 
-def compare_kubeflux(out: Path, *, is_played: bool = False) -> KubeFluxRun:
-    """Play the jobs for real, unless they were before, and in simulation; return where the pods went."""
+def compare_kubeflux(out: Path, *, is_recorded: bool = False) -> KubeFluxRun:
+    """Run the jobs in real time, unless they are recorded, and in simulation; return the nodes of the pods."""
     out.mkdir(parents=True, exist_ok=True)
     jobs = workload(out)
-    if not is_played:
-        print("playing kubeflux in real time", flush=True)
+    if not is_recorded:
+        print("running kubeflux in real time", flush=True)
         with control_plane(out / "plane", PLATFORM, report=print) as plane, _kubeflux(plane.kubeconfig, out):
             emulate(Emulation(plane.kubeconfig, (jobs,), platform=PLATFORM), out / "real", force=True)
     command = [BATKUBE, "run", "--workload", str(jobs), "--platform", PLATFORM, "--quiet", "--force"]
@@ -79,7 +80,7 @@ def compare_kubeflux(out: Path, *, is_played: bool = False) -> KubeFluxRun:
 
 @contextlib.contextmanager
 def _kubeflux(kubeconfig: Path, out: Path) -> Iterator[None]:
-    """Let KubeFlux schedule on a cluster as long as the block lasts."""
+    """Run KubeFlux on a cluster during the block."""
     command = [BATKUBE, "kubeflux", "--kubeconfig", str(kubeconfig), *OPTIONS, "--audit", str(out / "audit.jsonl")]
     with (out / "kubeflux.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
@@ -97,7 +98,7 @@ def _nodes(folder: Path) -> dict[str, str]:
 
 
 def kubeflux_table(run: KubeFluxRun) -> Iterator[str]:
-    """Yield the table of who was bound where."""
+    """Yield the table of equal nodes by scheduler, and the differences."""
     yield "| scheduler | pods | same node in reality and simulation |"
     yield "|---|--:|--:|"
     for scheduler in (NAME, OTHERS):

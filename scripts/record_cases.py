@@ -1,10 +1,10 @@
-"""Records conformance cases: plays case scripts against a real kube-apiserver and writes what it answered.
+"""Record conformance cases: run case scripts against a real kube-apiserver and write its answers.
 
     python scripts/record_cases.py [--only TOPIC[/CASE]]... [--url URL]
 
 Without --url, etcd and kube-apiserver are built (minutes, the first time), started, and stopped again.
-Cases that want versions served which are off by default (`api`) get a server of their own.
-docs/reference/conformance.md tells how to write a script.
+Cases that need versions which are off by default (`api`) use a server of their own.
+docs/reference/conformance.md explains how to write a script.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from conformance.scripting import expanded  # noqa: E402
 FOLDER = TESTS / "conformance"
 
 
-def recorded(case: dict[str, Any], results: Sequence[Any]) -> dict[str, Any]:
-    """Return `case` with what was answered."""
+def with_answers(case: dict[str, Any], results: Sequence[Any]) -> dict[str, Any]:
+    """Return `case` with the answers."""
     return {**case, "steps": [_step(step, result) for step, result in zip(case["steps"], results, strict=True)]}
 
 
@@ -43,8 +43,8 @@ def _step(step: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
     return step
 
 
-def written(case: dict[str, Any]) -> str:
-    """Return the file of a case: a step per line, so that differences between two recordings can be read."""
+def case_text(case: dict[str, Any]) -> str:
+    """Return the content of a case's file, with one step per line, so that diffs are readable."""
     head = {key: value for key, value in case.items() if key not in ("steps", "cleanup")}
     lines = [json.dumps(head, indent=1, ensure_ascii=False)[:-2]]
     for key in ("steps", "cleanup"):
@@ -55,7 +55,7 @@ def written(case: dict[str, Any]) -> str:
 
 @contextlib.contextmanager
 def server_at(url: str, api: Sequence[str]) -> Iterator[str]:
-    """Give a server: the one at `url`, or one of its own, which serves `api` beside the usual versions."""
+    """Yield the URL of a server: `url`, or that of a new server, which serves `api` beside the usual versions."""
     if url:
         yield url
         return
@@ -64,10 +64,10 @@ def server_at(url: str, api: Sequence[str]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Record the scripts that the command line names."""
+    """Record the selected scripts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", default=[], metavar="TOPIC[/CASE]")
-    parser.add_argument("--url", default="", help="a real kube-apiserver that runs already")
+    parser.add_argument("--url", default="", help="a running kube-apiserver")
     options = parser.parse_args()
     by_api: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for path in sorted((FOLDER / "scripts").glob("*/*.yaml")):
@@ -80,11 +80,11 @@ def main() -> None:
 
 
 def record(cases: Sequence[dict[str, Any]], player: Player) -> None:
-    """Play cases and write what was answered."""
+    """Run cases and write their files."""
     for case in cases:
         file = FOLDER / "cases" / case["topic"] / f"{case['case']}.json"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(written(recorded(case, player.play(case))), encoding="utf-8")
+        file.write_text(case_text(with_answers(case, player.play(case))), encoding="utf-8")
         print(f"{case['topic']}/{case['case']}", flush=True)
 
 

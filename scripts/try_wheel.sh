@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs a wheel into a clean virtualenv outside the repository and runs it. Usage: try_wheel.sh PYTHON WHEEL
+# Install a wheel into a clean virtualenv outside the repository and run it. Usage: try_wheel.sh PYTHON WHEEL
 set -eu
 
 python=$1
@@ -15,7 +15,7 @@ unset PYTHONPATH
 cd "$folder"
 PATH="$folder/venv/bin:$PATH"
 batkube --version
-batkube doctor || test $? -eq 1 # 1: something optional is missing, as Go is on many machines
+batkube doctor || test $? -eq 1 # 1: an optional program, such as Go, is missing
 batkube workload generate lublin --jobs 50 --machines 16 --seed 1 -o workload.json
 batkube run --workload workload.json --platform 16x1 --scheduler policy:easy --out out --quiet
 batkube gantt out -o out.svg

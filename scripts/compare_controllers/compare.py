@@ -1,11 +1,11 @@
-"""Compare our controllers with a real kube-controller-manager: same manifests, same cluster, what do they leave?
+"""Compare the objects and events of our controllers with those of a real kube-controller-manager.
 
     python scripts/compare_controllers/compare.py --manager PATH/kube-controller-manager --kubectl PATH/kubectl
 
-Two clusters of `batkube serve` get the manifests of this folder and a few changes, one with our controllers, one with
-the real ones attached (`--controllers none`). After a while the objects and events of both are listed, stripped of what
-must differ (identities, times, random names), and compared. Takes some five minutes of real time; exit code 1 when they
-differ. Build the manager as any part of Kubernetes, of the version that Batkube imitates.
+The manifests of this folder and a few changes are applied to two clusters of `batkube serve`, one with our controllers,
+one with the real ones attached (`--controllers none`). Then the objects and events of both are compared, without
+identities, times and random names. This takes about five minutes of real time. The exit code is 1 if they differ. Build
+kube-controller-manager from Kubernetes' source, in the version that Batkube imitates.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ CONTROLLERS = (
     "persistentvolume-binder-controller",
     "resourceclaim-controller",
 )
-#: What is done to the objects once they have settled, as arguments of kubectl.
+#: Changes of the objects after some time, as arguments of kubectl.
 CHANGES = (
     "set image deployment/web web=nginx:2",
     "scale deployment/web2 --replicas=1",
@@ -59,7 +59,7 @@ CHANGES = (
     "delete deployment web3 --cascade=foreground --wait=false",
 )
 SETTLE_S, WATCH_S = 25, 125
-#: Events that the real controllers write again, as their cache lags behind their own writes or every 15 s; not counted.
+#: Events that the real controllers repeat, every 15 s or because of a stale cache; their counts are ignored.
 REPEATED = ("SawCompletedJob", "FailedBinding")
 #: Fields that must differ.
 IDENTITIES = frozenset(
@@ -71,7 +71,7 @@ IDENTITIES = frozenset(
         "kubectl.kubernetes.io/last-applied-configuration",
     )
 )
-#: Names that are random or hashes, and times within texts.
+#: Random names, hashes, and times within texts.
 RANDOM_TEXTS = (
     (re.compile(r"\b((?:web\d?|toobig|db|wide|agent)-)[a-z0-9]{6,10}(-[a-z0-9]{5})?\b"), r"\1HASH"),
     (re.compile(r"\b(tick|replace)-\d{8}(-[a-z0-9]{5})?\b"), r"\1-MINUTE"),
@@ -87,17 +87,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--manager", required=True, type=Path, help="the real kube-controller-manager")
     parser.add_argument("--kubectl", default="kubectl")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        ours = _outcome(Path(folder) / "ours", given.kubectl, None)
-        real = _outcome(Path(folder) / "real", given.kubectl, given.manager)
+        ours = _outcome(Path(folder) / "ours", options.kubectl, None)
+        real = _outcome(Path(folder) / "real", options.kubectl, options.manager)
     differences = list(difflib.unified_diff(real, ours, "real", "ours", lineterm="", n=6))
     print("\n".join(differences) or f"no difference in {len(ours):,} lines")
     sys.exit(1 if differences else 0)
 
 
 def _outcome(folder: Path, kubectl: str, manager: Path | None) -> list[str]:
-    """Return what a cluster looks like in the end, line by line."""
+    """Run a cluster and return its final objects and events as lines of text."""
     with contextlib.ExitStack() as running:
         controllers = "ours" if manager is None else "none"
         serve = [sys.executable, "-m", "batkube", "serve", "--platform", "4x4,16Gi", "--quiet"]
@@ -115,7 +115,7 @@ def _outcome(folder: Path, kubectl: str, manager: Path | None) -> list[str]:
             command = [kubectl, "--kubeconfig", str(config), *arguments]
             return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
-        # CronJobs begin with a minute, so both clusters do.
+        # CronJobs run at full minutes, so both clusters start at one.
         time.sleep(60 - time.time() % 60)
         run("apply", "-f", str(HERE / "manifests.yaml"))
         time.sleep(SETTLE_S)
@@ -123,7 +123,7 @@ def _outcome(folder: Path, kubectl: str, manager: Path | None) -> list[str]:
             run(*change.split())
         time.sleep(WATCH_S)
         objects = [one for kind in KINDS for one in json.loads(run("get", kind, "-o", "json"))["items"]]
-        return [*_told(objects), *_events(json.loads(run("get", "events", "-o", "json"))["items"])]
+        return [*_object_lines(objects), *_event_lines(json.loads(run("get", "events", "-o", "json"))["items"])]
 
 
 @contextlib.contextmanager
@@ -136,26 +136,27 @@ def _process(*command: str) -> Iterator[None]:
         process.wait()
 
 
-def _told(objects: list[dict[str, Any]]) -> list[str]:
-    texts = sorted(json.dumps(_stripped(one), sort_keys=True, indent=1) for one in objects)
+def _object_lines(objects: list[dict[str, Any]]) -> list[str]:
+    texts = sorted(json.dumps(_normalized(one), sort_keys=True, indent=1) for one in objects)
     return [line for text in texts for line in text.splitlines()]
 
 
-def _events(events: list[dict[str, Any]]) -> list[str]:
+def _event_lines(events: list[dict[str, Any]]) -> list[str]:
     counts: dict[str, int] = {}
     for event in events:
         about = event["involvedObject"]
         key = f"{about['kind']} {about['name']} {event['type']} {event['reason']}: {event['message']}"
-        often = 0 if event["reason"] in REPEATED else event.get("count") or 1
-        counts[_stripped(key)] = counts.get(_stripped(key), 0) + often
+        count = 0 if event["reason"] in REPEATED else event.get("count") or 1
+        text = _normalized(key)
+        counts[text] = counts.get(text, 0) + count
     return [f"{count} x {text}" for text, count in sorted(counts.items())]
 
 
-def _stripped(value: Any) -> Any:  # noqa: ANN401 - any JSON
+def _normalized(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, dict):
-        return {name: _stripped(part) for name, part in value.items() if name not in IDENTITIES}
+        return {name: _normalized(part) for name, part in value.items() if name not in IDENTITIES}
     if isinstance(value, list):
-        return [_stripped(part) for part in value]
+        return [_normalized(part) for part in value]
     if isinstance(value, str):
         for pattern, replacement in RANDOM_TEXTS:
             value = pattern.sub(replacement, value)

@@ -1,4 +1,4 @@
-"""Served clusters for the suite, and how much memory each takes, minute by minute."""
+"""Served clusters for the suite, and a log of their memory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 HERE = Path(__file__).parent
 _MINUTE_S = 60.0
-#: After so long without load a server has collected its garbage.
+#: After this time without load, a server has collected its garbage.
 _CLEANING_S = 5.0
 
 
 class Cluster(NamedTuple):
-    """A cluster that is being served."""
+    """A served cluster."""
 
     name: str
     kubeconfig: Path
@@ -27,14 +27,14 @@ class Cluster(NamedTuple):
     pid: int
 
     def memory_mb(self) -> float:
-        """Return what the server takes now."""
+        """Return the resident memory of the server."""
         lines = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii").splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
 
 
 @contextlib.contextmanager
-def served(out: Path, name: str, platform: str, more: Sequence[str]) -> Iterator[Cluster]:
-    """Serve a cluster as long as the block runs."""
+def serve_cluster(out: Path, name: str, platform: str, more: Sequence[str]) -> Iterator[Cluster]:
+    """Serve a cluster during the block."""
     folder, log_file = out / name, out / f"{name}.log"
     command = [sys.executable, "-m", "batkube", "serve", "--platform", platform, "--out", str(folder)]
     command += ["--rules", str(HERE / "rules.yaml"), "--latencies", str(HERE / "latencies.yaml"), *more]
@@ -52,15 +52,15 @@ def served(out: Path, name: str, platform: str, more: Sequence[str]) -> Iterator
 
 
 def settled_memory(clusters: Sequence[Cluster]) -> str:
-    """Return what the servers take once they have had time to clean up, each with its name."""
+    """Return the memory of the servers after some seconds without load, as text."""
     time.sleep(_CLEANING_S)
     return ", ".join(f"{one.name} {one.memory_mb():.1f} MB" for one in clusters)
 
 
 @contextlib.contextmanager
-def watched(clusters: Sequence[Cluster], path: Path) -> Iterator[None]:
-    """Write every minute how much memory the servers take, until one of them is gone or the block ends."""
-    over = threading.Event()
+def memory_log(clusters: Sequence[Cluster], path: Path) -> Iterator[None]:
+    """Write the memory of the servers to a file every minute, until one of them ends or the block ends."""
+    is_finished = threading.Event()
 
     def watch() -> None:
         with path.open("w", encoding="utf-8", newline="") as stream, contextlib.suppress(FileNotFoundError):
@@ -71,13 +71,13 @@ def watched(clusters: Sequence[Cluster], path: Path) -> Iterator[None]:
                 writer.writerow([minute, *(f"{one.memory_mb():.1f}" for one in clusters)])
                 stream.flush()
                 minute += 1
-                if over.wait(_MINUTE_S):
+                if is_finished.wait(_MINUTE_S):
                     return
 
-    watcher = threading.Thread(target=watch)
-    watcher.start()
+    thread = threading.Thread(target=watch)
+    thread.start()
     try:
         yield
     finally:
-        over.set()
-        watcher.join()
+        is_finished.set()
+        thread.join()

@@ -1,5 +1,5 @@
-// Kubernetes' own end-to-end suite, as a program: the packages that hold its conformance specs, and what its own
-// TestMain does before it runs them.
+// Kubernetes' end-to-end suite as a program: it imports the packages of the conformance specs, and initializes them as
+// the suite's TestMain does.
 package main
 
 import (

@@ -2,12 +2,12 @@
 
     python scripts/derive_kinds/derive.py v1.34.4
 
-Needs Go and a module proxy (or the module in Go's cache). Two sources of the module k8s.io/kubernetes are joined: its
-recorded discovery documents (api/discovery: which kinds there are, their names, verbs and sub-resources) and, through
-the small program `reflect_types.go` beside this file, its Go types (fields, JSON, protobuf, patches, OpenAPI markers).
-Kept are the versions that kube-apiserver serves by default, neither alpha nor beta, and those that a user may ask for
-(`ON_REQUEST`), which `groups` does not list. Descriptions are left out, being other people's sentences. The result has
-one definition per line, so that the next version's diff can be read.
+Needs Go and a module proxy (or the module in Go's cache). The table joins two parts of the module k8s.io/kubernetes:
+its discovery documents (api/discovery: kinds, their names, verbs and subresources), and its Go types (fields, JSON,
+protobuf, patches, OpenAPI markers), which the program `reflect_types.go` prints. The table has the versions that
+kube-apiserver serves by default, neither alpha nor beta, and those that users can enable (`ON_REQUEST`), which `groups`
+does not list. Descriptions are omitted, since their text is not ours. Each definition is one line, so that the diff of
+the next version is readable.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 TABLE = HERE.parent.parent / "src" / "batkube" / "cluster" / "kinds.json"
 
-#: What requests and answers are made of besides the kinds of discovery.
+#: Kinds of requests and responses that are not in discovery.
 META_KINDS = [
     f"meta.k8s.io/v1/{kind}"
     for kind in (
@@ -34,9 +34,9 @@ META_KINDS = [
         *("APIGroup", "APIGroupList", "APIResourceList", "APIVersions"),
     )
 ]
-#: Versions that are off by default, and that we can serve: what is in them has an effect.
+#: Versions that are off by default and that we can serve, since their kinds have an effect.
 ON_REQUEST = {"admissionregistration.k8s.io": ("v1beta1", "v1alpha1")}
-#: Served by an aggregated server where there is one, so not in kube-apiserver's own discovery.
+#: Served by an aggregated API server, and therefore not in kube-apiserver's discovery.
 METRICS_GROUP = {
     "metadata": {"name": "metrics.k8s.io"},
     "versions": [
@@ -60,7 +60,7 @@ METRICS_GROUP = {
 def main() -> None:
     """Write the table of the version given on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("version", help="of Kubernetes, such as v1.34.4")
+    parser.add_argument("version", help="a version of Kubernetes, such as v1.34.4")
     version = parser.parse_args().version
     with tempfile.TemporaryDirectory() as folder:
         module = download(version, Path(folder))
@@ -71,12 +71,12 @@ def main() -> None:
 
 
 def download(version: str, folder: Path) -> Path:
-    """Return where the module's source is, and make `folder` a Go module that builds against it.
+    """Return the folder of the module's source, and make `folder` a Go module that builds against it.
 
-    Kubernetes' own go.mod points at its staging folders; outside of it the published modules stand for them.
+    Kubernetes' go.mod refers to its staging folders, which are replaced by the published modules.
     """
-    told = run(["go", "mod", "download", "-json", f"k8s.io/kubernetes@{version}"], folder)
-    module = Path(json.loads(told)["Dir"])
+    description = run(["go", "mod", "download", "-json", f"k8s.io/kubernetes@{version}"], folder)
+    module = Path(json.loads(description)["Dir"])
     staging = "v0" + version.removeprefix("v1")
     text = (module / "go.mod").read_text(encoding="utf-8")
     text = re.sub(r"^module .*", "module batkube/derive", text, count=1, flags=re.MULTILINE)
@@ -88,12 +88,12 @@ def download(version: str, folder: Path) -> Path:
 
 
 def run(command: list[str], folder: Path) -> str:
-    """Return what `command` prints."""
+    """Run a command and return its output."""
     return subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def discovered(module: Path) -> Iterator[dict[str, Any]]:
-    """Yield the groups of the aggregated discovery documents, core first, with the versions that are kept."""
+    """Yield the groups of the aggregated discovery documents, core first, with the versions of the table."""
     folder = module / "api" / "discovery"
     core = json.loads((folder / "api__v1.json").read_text(encoding="utf-8"))
     yield {"metadata": {}, "versions": [{"version": "v1", "resources": list(aggregated(core["resources"]))}]}
@@ -135,12 +135,12 @@ def aggregated(resources: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def response_kind(entry: dict[str, Any]) -> dict[str, str]:
-    """Return the kind an APIResource answers with."""
+    """Return the kind of an APIResource's responses."""
     return {"group": entry.get("group", ""), "version": entry.get("version", ""), "kind": entry["kind"]}
 
 
 def kinds_of(groups: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield group/version/Kind of every resource, of its list where it can be listed, and of its sub-resources."""
+    """Yield group/version/Kind of every resource, of its list if it can be listed, and of its subresources."""
     for group in groups:
         name = group["metadata"].get("name", "")
         for version in group["versions"]:
@@ -155,7 +155,7 @@ def kinds_of(groups: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def reflected(folder: Path, kinds: list[str]) -> dict[str, Any]:
-    """Return what the Go program tells of the types of `kinds` and of all they consist of."""
+    """Run the Go program; return its description of the types of `kinds` and of all types of their fields."""
     shutil.copy(HERE / "reflect_types.go", folder / "main.go")
     run(["go", "build", "-mod=mod", "-o", "reflect_types", "."], folder)
     types: dict[str, Any] = json.loads(run(["./reflect_types", *kinds], folder))
@@ -196,7 +196,7 @@ def versions_of(group: dict[str, Any]) -> list[str]:
 
 
 def resources_of(groups: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield every resource as the loader wants it."""
+    """Yield every resource in the form that the loader expects."""
     for group in groups:
         for version in group["versions"]:
             for resource in version["resources"]:
@@ -220,7 +220,7 @@ def resources_of(groups: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def subresource(below: dict[str, Any]) -> dict[str, Any]:
-    """Return a sub-resource as the loader wants it."""
+    """Return a subresource in the form that the loader expects."""
     answer = {key: value for key, value in below["responseKind"].items() if value}
     return {"name": below["subresource"], **answer, "verbs": below["verbs"]}
 
@@ -232,9 +232,9 @@ def compact(definition: dict[str, Any]) -> dict[str, Any]:
 
 
 def compact_field(field: dict[str, Any]) -> list[Any]:
-    """Return `[type, protobuf number, markers]`; markers only where they differ from the loader's defaults.
+    """Return `[type, protobuf number, markers]`; markers only if they differ from the loader's defaults.
 
-    The wire type follows from the type; the one in Go's tags is written by hand, and now and then wrong.
+    The wire type follows from the type. The one in Go's tags is written by hand and sometimes wrong.
     """
     markers = {
         "always": not field["omitEmpty"],
@@ -249,11 +249,11 @@ def compact_field(field: dict[str, Any]) -> list[Any]:
         "merge_key": field.get("mergeKey"),
         "within": field.get("within"),
     }
-    told = {key: value for key, value in markers.items() if value}
-    # The loader knows that a value which Go always writes has Go's zero value as its default.
+    markers = {key: value for key, value in markers.items() if value}
+    # If Go always writes a value, the loader uses Go's zero value as its default.
     if "default" in field and (field["default"] or field["omitEmpty"] or field["type"].startswith("*")):
-        told["default"] = field["default"]
-    return [field["type"], field.get("number", 0), told] if told else [field["type"], field.get("number", 0)]
+        markers["default"] = field["default"]
+    return [field["type"], field.get("number", 0), markers] if markers else [field["type"], field.get("number", 0)]
 
 
 if __name__ == "__main__":

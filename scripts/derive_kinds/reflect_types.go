@@ -1,6 +1,6 @@
-// Prints, as JSON, what Go knows of the types of the Kubernetes API. By reflection, for every field: its JSON name,
-// whether it is left out when empty, its type, and its place in protobuf and in strategic merge patches. From the
-// generated OpenAPI definitions: what is required, defaults, enums, and how lists and maps merge.
+// Prints a description of the types of the Kubernetes API as JSON. From reflection, for every field: its JSON name,
+// whether it is omitted if empty, its type, and its protobuf and strategic merge patch tags. From the generated OpenAPI
+// definitions: required fields, defaults, enums, and how lists and maps merge.
 //
 // Arguments: the types to start from, as group/version/Kind (the core group is empty: /v1/Pod).
 package main
@@ -27,7 +27,7 @@ import (
 	metrics "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 )
 
-// special are the types with a JSON form of their own.
+// special has the types with a custom JSON form.
 var special = map[string]string{
 	"k8s.io/apimachinery/pkg/api/resource.Quantity":   "quantity",
 	"k8s.io/apimachinery/pkg/util/intstr.IntOrString": "int-or-string",
@@ -73,7 +73,7 @@ type walk struct {
 	documented  map[string]common.OpenAPIDefinition
 }
 
-// openAPIName is the name of a type in the OpenAPI document: k8s.io/api/core/v1.Pod is io.k8s.api.core.v1.Pod.
+// openAPIName returns the name of a type in the OpenAPI document: k8s.io/api/core/v1.Pod is io.k8s.api.core.v1.Pod.
 func openAPIName(t reflect.Type) string {
 	parts := strings.Split(t.PkgPath(), "/")
 	host := strings.Split(parts[0], ".")
@@ -84,7 +84,7 @@ func openAPIName(t reflect.Type) string {
 	return strings.Join(parts, ".") + "." + t.Name()
 }
 
-// expression writes a type in the table's grammar, and walks into structs.
+// expression returns a type in the table's grammar, and defines its structs.
 func (w *walk) expression(t reflect.Type) string {
 	if word, ok := special[t.PkgPath()+"."+t.Name()]; ok {
 		if word == "any" {
@@ -130,7 +130,7 @@ func (w *walk) define(t reflect.Type) {
 	}
 }
 
-// document adds what only OpenAPI tells of a field. Defaults of structs, which are all empty, are left out.
+// document adds the properties of a field that only OpenAPI has. Defaults of structs, which are all empty, are omitted.
 func (f *field) document(property spec.Schema) {
 	f.ListType = property.Extensions["x-kubernetes-list-type"]
 	f.ListKeys = property.Extensions["x-kubernetes-list-map-keys"]
@@ -144,8 +144,8 @@ func (f *field) document(property spec.Schema) {
 	}
 }
 
-// fields lists the JSON fields of a struct; those of an embedded struct are its own in JSON, yet lie within a message
-// of their own in protobuf.
+// fields returns the JSON fields of a struct. Fields of an embedded struct are inlined in JSON, but are in a message of
+// their own in protobuf.
 func (w *walk) fields(t reflect.Type, within []int) []field {
 	found := []field{}
 	for i := 0; i < t.NumField(); i++ {
@@ -173,7 +173,7 @@ func (w *walk) fields(t reflect.Type, within []int) []field {
 	return found
 }
 
-// embedded lists the fields of an embedded struct. TypeMeta has no number: kind and apiVersion travel outside the message.
+// embedded returns the fields of an embedded struct. TypeMeta has no number: kind and apiVersion are outside the message.
 func (w *walk) embedded(t reflect.Type, within []int, number int) []field {
 	inner := w.fields(t, append(slices.Clone(within), number))
 	if number == 0 {
@@ -184,7 +184,7 @@ func (w *walk) embedded(t reflect.Type, within []int, number int) []field {
 	return inner
 }
 
-// registered lists every kind that has a Go type, served or not, by group and version; without the options that all have.
+// registered returns all kinds that have a Go type, served or not, by group and version, without the options of all groups.
 func registered() map[string][]string {
 	kinds := map[string][]string{}
 	for gvk, t := range scheme.Scheme.AllKnownTypes() {

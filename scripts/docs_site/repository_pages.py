@@ -1,8 +1,8 @@
-"""MkDocs hook: gives the site a page for each file outside docs/ that a page links to.
+"""MkDocs hook: add a page to the site for each file outside docs/ that a page links to.
 
 Pages link to README files, examples and source files as `../../examples/…`, which works on GitHub and in a checkout.
 The site contains docs/ only, so each linked file becomes the page `repository/PATH`, and the links are rewritten.
-Markdown is shown as it is, a notebook as its cells, any other file as a block of code.
+Markdown files are shown unchanged, notebooks as their cells, other files as blocks of code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-#: Files that the navigation names, linked or not.
+#: Files in the navigation, which are included even without a link.
 ABOUT = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE")
 _LINK = re.compile(r"(?<=\]\()(?P<target>[^)#\s]+)(?=[)#])")
 _LANGUAGES = {".py": "python", ".sh": "sh", ".yaml": "yaml", ".json": "json", ".c": "c", ".go": "go"}
@@ -44,7 +44,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Rewrite links between docs/ and the rest of the repository to where the site has the files."""
+    """Rewrite links between docs/ and the rest of the repository to the pages of the site."""
     uri = PurePosixPath(page.file.src_uri)
     source = ROOT / uri.relative_to("repository") if uri.parts[0] == "repository" else DOCS / uri
 
@@ -64,7 +64,7 @@ def _linked_files(page: Path) -> Iterator[Path]:
 
 
 def _resolve(page: Path, target: str) -> Path | None:
-    """Return the file of the repository that a page links to, or None if the link leads elsewhere."""
+    """Return the file of the repository that a link refers to; None for other links."""
     if ":" in target:
         return None
     path = (page.parent / target).resolve()
@@ -80,7 +80,7 @@ def _site_uri(path: Path) -> str:
 
 
 def _markdown_of(path: Path) -> str:
-    """Return a file as the Markdown of its page; source files are left out of the search."""
+    """Return a file as the Markdown of its page; source files are excluded from search."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         return text

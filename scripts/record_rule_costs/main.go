@@ -1,7 +1,7 @@
-// Asks Kubernetes' own libraries what rules of CustomResourceDefinitions cost by estimate, and what is said of those
-// that cost too much. Reads tests/api/custom/rule_costs.json and writes it anew, with their answers:
+// Records the estimated costs of rules of CustomResourceDefinitions, and the errors of definitions, with Kubernetes' own
+// libraries. Reads tests/api/custom/definitions/rule_costs.json and prints it with their results:
 //
-//	cd scripts/record_rule_costs && go mod tidy && go run . < ../../tests/api/custom/rule_costs.json
+//	cd scripts/record_rule_costs && go mod tidy && go run . < ../../tests/api/custom/definitions/rule_costs.json
 package main
 
 import (
@@ -65,7 +65,7 @@ func cost(raw json.RawMessage, rule string) uint64 {
 	return results[0].MaxCost
 }
 
-// errors returns what is said of a definition whose versions have one schema.
+// errors returns the validation errors of a definition whose versions have the same schema.
 func errors(each definition) []string {
 	crd := &v1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "things.x.io"}}
 	crd.Spec.Group, crd.Spec.Scope = "x.io", v1.ClusterScoped

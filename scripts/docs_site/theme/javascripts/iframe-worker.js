@@ -1,4 +1,4 @@
-/* Browsers give no Worker to pages of the file system. Search then runs in a hidden frame with the same interface. */
+/* Browsers do not support workers in pages of the file system. There, search runs in a hidden frame with the same interface. */
 if (location.protocol === "file:") {
   window.IFrameWorker = window.Worker = class extends EventTarget {
     constructor(url) {
