@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 PIP := -m pip --quiet --disable-pip-version-check
+NOT_INSTALLED = echo "pip could not install the packages (see above): it needs PyPI, or a mirror in PIP_INDEX_URL" >&2; exit 1
 # All but what builds real schedulers or needs a real control plane.
 LOWEST_TESTS := $(addprefix tests/,api calibration cli cluster controllers execution experiments kernel outputs platforms policies workloads)
 
@@ -83,15 +84,15 @@ $(BIN)/python:
 
 $(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing batkube into $(VENV)"
-	@$(BIN)/python $(PIP) install -c constraints.txt -e .
+	@$(BIN)/python $(PIP) install -c constraints.txt -e . || { $(NOT_INSTALLED); }
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing batkube and its test tools into $(VENV)"
-	@$(BIN)/python $(PIP) install -c constraints.txt -e '.[dev]'
+	@$(BIN)/python $(PIP) install -c constraints.txt -e '.[dev]' || { $(NOT_INSTALLED); }
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.release: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing the tools of a release into $(VENV)"
-	@$(BIN)/python $(PIP) install -c constraints.txt -e '.[release]'
+	@$(BIN)/python $(PIP) install -c constraints.txt -e '.[release]' || { $(NOT_INSTALLED); }
 	@touch $@

@@ -1,9 +1,9 @@
-"""What the experiment came to, by scheduler: a table in Markdown, and a figure of how jobs of each size fared.
+"""Summarize the experiment by scheduler: a table in Markdown, and a figure of slowdowns by job size.
 
     python summary.py OUT [--figure slowdown.svg]
 
-OUT is the folder of `batkube experiment gangs.yaml --out OUT`. A scheduler that ended in a deadlock has a row that says
-so, and no numbers: those of the jobs before it would flatter it.
+OUT is the folder of `batkube experiment gangs.yaml --out OUT`. A scheduler that ended in a deadlock has a row without
+metrics, since those of the jobs before the deadlock would be too good.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def slowdowns(jobs: pd.DataFrame) -> list[float]:
 
 
 def row(label: str, run: Results, failure: str) -> str:
-    """Return the line of the table for one scheduler."""
+    """Return the row of a scheduler."""
     if failure:
         why = "deadlock" if failure.startswith("deadlock") else failure.partition(":")[0][:60]
         return f"| {label} | {why} after {run.manifest['end_s']:,.0f} s, {len(run.jobs):,} jobs done |" + " |" * 10
@@ -47,7 +47,7 @@ def row(label: str, run: Results, failure: str) -> str:
 
 
 def draw(rows: dict[str, list[float]], path: Path) -> None:
-    """Draw the mean bounded slowdown by size class of each scheduler that came to an end."""
+    """Draw the mean bounded slowdown by size class, for each scheduler that completed the workload."""
     plt.rcParams.update({"svg.hashsalt": "gangs", "font.size": 9})
     figure, axes = plt.subplots(figsize=(7.5, 0.55 * len(rows) + 1), layout="constrained")
     height = 0.8 / len(NAMES)
@@ -56,7 +56,7 @@ def draw(rows: dict[str, list[float]], path: Path) -> None:
         axes.barh(places, [values[number] for values in rows.values()], height, label=name, color=colour)
     axes.set_yticks([place + 1.5 * height for place in range(len(rows))], list(rows))
     axes.invert_yaxis()
-    # Nobody is better off than 1: jobs that did not wait.
+    # The minimum is 1: jobs that did not wait.
     axes.set_xscale("log")
     axes.set_xlim(left=1)
     axes.xaxis.set_major_formatter("{x:g}")
@@ -71,15 +71,15 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--figure", type=Path)
     options = parser.parse_args()
-    found = batkube.ExperimentResults(options.out)
+    results = batkube.ExperimentResults(options.out)
     head = ["scheduler", "makespan s", "mean wait s", "p95", "longest", *(f"slowdown {name}" for name in NAMES)]
     print("|", " | ".join([*head, "utilisation %", "fairness", "CPU s"]), "|")
     print("|---" * (len(head) + 3) + "|")
     rows = {}
-    for one in found.runs:
-        label, run = one["axes"]["scheduler"], found.run(one["run"])
-        print(row(label, run, found.failures.get(one["run"], "")))
-        if one["run"] not in found.failures:
+    for one in results.runs:
+        label, run = one["axes"]["scheduler"], results.run(one["run"])
+        print(row(label, run, results.failures.get(one["run"], "")))
+        if one["run"] not in results.failures:
             rows[label] = slowdowns(run.jobs)
     if options.figure is not None:
         draw(rows, options.figure)

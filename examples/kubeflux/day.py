@@ -1,4 +1,4 @@
-"""A day of mixed load: half of the jobs go to KubeFlux, half to kube-scheduler, for each of the four ways to follow.
+"""Simulate a day of mixed load, half of it for KubeFlux and half for kube-scheduler, with each value of `sync`.
 
 python examples/kubeflux/day.py [HOURS]
 """
@@ -20,7 +20,7 @@ COLUMNS = ("sync", "rejected", "phantom core h", "unseen core h", "mean wait s",
 
 
 def workload(hours: float) -> dict[str, object]:
-    """Return jobs of one pod that keep the nodes busy to four fifths, for so long."""
+    """Return a workload of jobs of one pod, with a load of 80 %."""
     rng = random.Random(1)
     jobs, profiles, now_s = [], {}, 0.0
     gap_s = MEAN_S * 2.5 / (LOAD * NODES * CORES)
@@ -33,7 +33,7 @@ def workload(hours: float) -> dict[str, object]:
 
 
 def core_hours(lines: list[dict[str, Any]], kind: str, end: int) -> float:
-    """Return how many cores were wrongly believed to be taken, or free, times how long."""
+    """Return the core hours of a kind of difference between KubeFlux's graph and the cluster."""
     ends = {(line["pod"], line["since"]): line["at"] for line in lines if line["kind"] == kind and "since" in line}
     begins = [line for line in lines if line["kind"] == kind and line["is"] == "new"]
     total = sum(
@@ -43,7 +43,7 @@ def core_hours(lines: list[dict[str, Any]], kind: str, end: int) -> float:
 
 
 def measured(sync: str, jobs: Path, out: Path) -> str:
-    """Run the day once and return a line of the table."""
+    """Simulate the workload with a value of `sync`; return the row of the table."""
     run = batkube.run(
         workload=jobs,
         platform=f"{NODES}x{CORES},64Gi",

@@ -1,4 +1,4 @@
-"""Smallest area first: the job that asks for the least machine time goes first, unless another has waited too long."""
+"""Smallest area first: jobs with the least machine time start first, after jobs that have waited too long."""
 
 from collections.abc import Iterator
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A scheduler in bash, curl and jq: every five seconds it puts each waiting pod on a node, drawn by lot from those on
-# which no unfinished pod is.
+# A scheduler in bash, curl and jq: every five seconds it binds each pending pod to a random node without unfinished
+# pods.
 #
 #     batkube run … --scheduler preload:examples/programs/bash_scheduler.sh
 #
-# It speaks to where `kubectl proxy` listens, or to where it is told to, and knows nothing of simulations.
+# It uses the API of `kubectl proxy`, or of $BATKUBE_PROXY, and does not depend on Batkube.
 set -euo pipefail
 api=${BATKUBE_PROXY:-http://127.0.0.1:8001}/api/v1
-RANDOM=${BATKUBE_SEED:-$$} # bash would begin with the number of its process, which is another one every time
+RANDOM=${BATKUBE_SEED:-$$} # the default seed of bash, its process id, is different in each run
 
 bind() { # POD NODE
     curl --silent --fail --output /dev/null --header 'Content-Type: application/json' "$api/namespaces/default/pods/$1/binding" --data "{

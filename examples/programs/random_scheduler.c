@@ -1,10 +1,10 @@
-/* A scheduler in C, as plain as can be: once a second it puts each waiting pod on a free node, drawn by lot.
+/* A minimal scheduler in C: once a second it binds each pending pod to a random free node.
  *
  *     cc -o random_scheduler examples/programs/random_scheduler.c
  *     batkube run … --scheduler preload:./random_scheduler
  *
- * It speaks HTTP to where `kubectl proxy` listens, and knows nothing of simulations. A node is free while no unfinished
- * pod is on it. */
+ * It uses the API of `kubectl proxy` over HTTP, and does not depend on Batkube. A node is free if it has no unfinished
+ * pod. */
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -18,9 +18,9 @@
 
 enum { PROXY_PORT = 8001, MOST_NODES = 4096, NAME_SIZE = 256 };
 
-/* HTTP: one request, one connection. */
+/* HTTP: one connection for each request. */
 
-static char *ask(const char *method, const char *path, const char *body) {
+static char *request(const char *method, const char *path, const char *body) {
     struct sockaddr_in proxy = {.sin_family = AF_INET, .sin_port = htons(PROXY_PORT)};
     proxy.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int connection = socket(AF_INET, SOCK_STREAM, 0);
@@ -28,17 +28,17 @@ static char *ask(const char *method, const char *path, const char *body) {
         perror("connecting to the API");
         exit(1);
     }
-    char *request;
-    int length = asprintf(&request,
+    char *text;
+    int length = asprintf(&text,
                           "%s %s HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\nConnection: close\r\n"
                           "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
                           method, path, strlen(body), body);
     for (int done = 0; done < length;) {
-        ssize_t count = write(connection, request + done, (size_t)(length - done));
+        ssize_t count = write(connection, text + done, (size_t)(length - done));
         if (count <= 0) exit(1);
         done += (int)count;
     }
-    free(request);
+    free(text);
     char *answer = NULL;
     size_t size = 0, room = 0;
     for (;;) {
@@ -52,7 +52,7 @@ static char *ask(const char *method, const char *path, const char *body) {
     return answer;
 }
 
-/* JSON: values are pointers into the text; NULL is what is not there. */
+/* JSON: a value is a pointer into the text; NULL if it does not exist. */
 
 static const char *after_space(const char *text) { return text + strspn(text, " \t\r\n,:"); }
 
@@ -121,7 +121,7 @@ static void remove_node(const char *name) {
 }
 
 static void find_free_nodes(const char *pods) {
-    char *answer = ask("GET", "/api/v1/nodes", "");
+    char *answer = request("GET", "/api/v1/nodes", "");
     node_count = 0;
     for (const char *node = items(answer); node && node_count < MOST_NODES; node = next(node)) {
         copy_text(member(member(node, "metadata"), "name"), nodes[node_count++]);
@@ -153,7 +153,7 @@ static void bind_pod(const char *pod) {
                  name, node) < 0) {
         exit(1);
     }
-    free(ask("POST", path, body));
+    free(request("POST", path, body));
     time_t now = time(NULL);
     char clock[32];
     strftime(clock, sizeof clock, "%FT%TZ", gmtime(&now));
@@ -166,7 +166,7 @@ static void bind_pod(const char *pod) {
 
 int main(void) {
     for (;;) {
-        char *pods = ask("GET", "/api/v1/pods", "");
+        char *pods = request("GET", "/api/v1/pods", "");
         find_free_nodes(pods);
         for (const char *pod = items(pods); pod && node_count; pod = next(pod)) {
             if (!member(member(pod, "spec"), "nodeName")) bind_pod(pod);

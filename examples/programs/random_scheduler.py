@@ -1,9 +1,9 @@
-"""A scheduler in Python with the official client: it puts each pod on a free node, drawn by lot.
+"""A scheduler in Python with the official client: it binds each pod to a random free node.
 
     pip install kubernetes
     batkube run … --scheduler python:examples/programs/random_scheduler.py
 
-It knows nothing of simulations. A node is free while no unfinished pod is on it. Who waits longest is placed first.
+It does not depend on Batkube. A node is free if it has no unfinished pod. Pods are bound in the order of their waits.
 """
 
 import datetime
@@ -24,8 +24,8 @@ class RandomScheduler:
         self._waiting: dict[tuple[str, str], None] = {}
         self._places: dict[tuple[str, str], str] = {}
 
-    def hear(self, kind: str, pod: client.V1Pod) -> None:
-        """Take note of a change, and place whoever can be placed."""
+    def handle(self, kind: str, pod: client.V1Pod) -> None:
+        """Handle a change of a pod, and bind pending pods."""
         key = pod.metadata.namespace, pod.metadata.name
         if kind == "DELETED" or pod.status.phase in ENDED:
             self._waiting.pop(key, None)
@@ -43,7 +43,7 @@ class RandomScheduler:
         target = client.V1ObjectReference(api_version="v1", kind="Node", name=node)
         binding = client.V1Binding(metadata=client.V1ObjectMeta(name=key[1]), target=target)
         try:
-            # The answer is a Status, which the client would take for a Binding without a target.
+            # The response is a Status, which the client would parse as a Binding without a target.
             self._core.create_namespaced_binding(key[0], binding, _preload_content=False)
         except client.ApiException as error:
             if error.status != CONFLICT:
@@ -58,7 +58,7 @@ def main() -> None:
     core = client.CoreV1Api()
     scheduler = RandomScheduler(core, os.environ.get("BATKUBE_SCHEDULER_NAME", "random-scheduler"))
     for event in watch.Watch().stream(core.list_pod_for_all_namespaces):
-        scheduler.hear(event["type"], event["object"])
+        scheduler.handle(event["type"], event["object"])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// Package api talks to Kubernetes' API in plain JSON, as far as the programs of this example need.
+// Package api is a minimal client of the Kubernetes API, in JSON, for the programs of this example.
 package api
 
 import (
@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Metadata is what every object has.
+// Metadata is the metadata of an object.
 type Metadata struct {
 	Name   string            `json:"name"`
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Pod is as much of a pod as matters here.
+// Pod has the fields of a pod that the example uses.
 type Pod struct {
 	Metadata Metadata `json:"metadata"`
 	Spec     struct {
@@ -28,7 +28,7 @@ type Pod struct {
 	} `json:"status"`
 }
 
-// Team is the kind that this example defines: so many pods, which start together or not at all.
+// Team is the kind that this example defines: a number of pods, which start together or not at all.
 type Team struct {
 	Metadata Metadata `json:"metadata"`
 	Spec     struct {
@@ -37,17 +37,17 @@ type Team struct {
 	} `json:"spec"`
 }
 
-// Pods and Teams are where such objects are.
+// Pods, Teams and Nodes are the paths of the objects.
 const (
 	Pods  = "/api/v1/namespaces/default/pods"
 	Teams = "/apis/example.org/v1/namespaces/default/teams"
 	Nodes = "/api/v1/nodes"
 )
 
-// Label names the team that a pod belongs to.
+// Label is the label with the team of a pod.
 const Label = "example.org/team"
 
-// Server is the API behind a kubeconfig.
+// Server is the URL of an API server.
 type Server string
 
 // Connect reads the address of the server from a kubeconfig.
@@ -61,7 +61,7 @@ func Connect(kubeconfig string) (Server, error) {
 			return Server(strings.TrimSpace(address)), nil
 		}
 	}
-	return "", fmt.Errorf("%s names no server", kubeconfig)
+	return "", fmt.Errorf("%s does not name a server", kubeconfig)
 }
 
 // List returns the objects at a path.

@@ -1,4 +1,4 @@
-// A controller that makes the pods of every team, once.
+// A controller that creates the pods of each team once.
 package main
 
 import (
@@ -11,8 +11,8 @@ import (
 )
 
 func main() {
-	kubeconfig := flag.String("kubeconfig", "", "where the API is")
-	name := flag.String("scheduler-name", "teams", "who schedules the pods")
+	kubeconfig := flag.String("kubeconfig", "", "kubeconfig of the API server")
+	name := flag.String("scheduler-name", "teams", "scheduler of the pods")
 	flag.Parse()
 	server, err := api.Connect(*kubeconfig)
 	if err != nil {

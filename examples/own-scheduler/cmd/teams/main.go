@@ -1,4 +1,4 @@
-// A scheduler that binds the pods of a team when every one of them can have a node to itself, and none before.
+// A scheduler that binds all pods of a team at once, each to a node of its own.
 package main
 
 import (
@@ -10,8 +10,8 @@ import (
 )
 
 func main() {
-	kubeconfig := flag.String("kubeconfig", "", "where the API is")
-	name := flag.String("scheduler-name", "teams", "the pods to schedule")
+	kubeconfig := flag.String("kubeconfig", "", "kubeconfig of the API server")
+	name := flag.String("scheduler-name", "teams", "schedulerName of the pods to schedule")
 	flag.Parse()
 	server, err := api.Connect(*kubeconfig)
 	if err != nil {
