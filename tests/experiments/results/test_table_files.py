@@ -5,14 +5,19 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.experiments.conftest import Study
 
 import batkube
 from batkube.experiments.results.result_files import label_as_number, read_results
+from batkube.experiments.results.table_files import arrow_array
 from batkube.outputs.files.manifest import add_to_manifest
 
 AXES = {"scheduler": ["policy:fcfs", "policy:sjf"]}
@@ -88,6 +93,37 @@ def test_the_parquet_file_equals_the_table(finished_study: Study) -> None:
     assert columns["nb_jobs"] == [4, 4]
 
 
+COLUMNS = st.one_of(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"]))),
+    st.lists(st.none() | st.integers(-(1 << 63), (1 << 63) - 1)),
+    st.lists(st.none() | st.integers(-(1 << 53), 1 << 53) | st.floats(allow_nan=False)),
+)
+
+
+@given(COLUMNS)
+def test_a_column_keeps_its_values_in_arrow(values: list[str | float | None]) -> None:
+    pytest.importorskip("pyarrow")
+
+    assert arrow_array(values).to_pylist() == values
+
+
+def test_a_parquet_file_is_written_without_pandas_and_threads(finished_study: Study) -> None:
+    """Threads of Arrow sometimes abort a process at its end, and pandas takes long to import."""
+    pytest.importorskip("pyarrow.parquet")
+    program = (
+        "import os, sys, threading; from pathlib import Path; import numpy, pyarrow.parquet\n"
+        "count = lambda: len(os.listdir('/proc/self/task'))\n"
+        "before = count()\n"
+        "from batkube.experiments.results.table_files import write_parquet\n"
+        f"write_parquet(Path({str(finished_study.out)!r}))\n"
+        "print(count() - before, 'pandas' in sys.modules)"
+    )
+
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert result.stdout == "0 False\n"
+
+
 def test_the_description_lists_axes_seeds_and_inputs(finished_study: Study) -> None:
     description = json.loads((finished_study.out / "experiment.json").read_text())
 
@@ -106,7 +142,15 @@ def test_the_description_lists_axes_seeds_and_inputs(finished_study: Study) -> N
 
 @pytest.mark.parametrize(
     ("label", "number"),
-    [("3", 3), ("-0.5", -0.5), ("250ms", 0.25), ("1h30m", 5400), ("policy:easy", None), ("inf", None)],
+    [
+        ("3", 3),
+        ("-0.5", -0.5),
+        ("250ms", 0.25),
+        ("1h30m", 5400),
+        ("policy:easy", None),
+        ("inf", None),
+        ("9" * 400, None),
+    ],
 )
 def test_a_label_that_parses_as_a_number_is_a_number(label: str, number: float | None) -> None:
     assert label_as_number(label) == number

@@ -73,7 +73,7 @@ def read_description(folder: Path) -> dict[str, Any]:
 def label_as_number(label: str) -> float | None:
     """Return a label as a number, a duration in seconds; None for any other text."""
     for parse in (int, float, lambda text: as_float_s(duration(text))):
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, OverflowError):
             number = parse(label)
             return number if math.isfinite(number) else None
     return None
