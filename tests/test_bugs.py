@@ -131,7 +131,7 @@ def assert_outputs_kept(folder: Path, story: str, error: str = INJECTED) -> None
 
 
 @pytest.mark.parametrize("scheduler", ["policy:fcfs", "kube-scheduler"])
-def test_a_run_reports_the_story_and_keeps_its_outputs(
+def test_a_run_reports_a_bug_with_its_context_and_keeps_its_outputs(
     story: str, scheduler: str, kube_scheduler: str, tmp_path: Path
 ) -> None:
     options = [text for name, value in scenario(tmp_path).items() for text in (f"--{name}", value)]
@@ -291,7 +291,7 @@ def serve_until_exit(folder: Path, path: str = "", *, keep_going: bool = False, 
     return clients[0]
 
 
-def test_a_server_reports_the_story(story: str, tmp_path: Path) -> None:
+def test_a_server_reports_a_bug_with_its_context(story: str, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="injected") as caught:
         serve_until_exit(tmp_path / "out")
 

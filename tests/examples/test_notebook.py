@@ -28,7 +28,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [next((output.data for output in reversed(cell.outputs) if "data" in output), {}) for cell in cells]
 
 
-def test_runs_comparisons_and_experiments_show_themselves(shown: list[dict[str, Any]]) -> None:
+def test_runs_comparisons_and_experiments_have_html_representations(shown: list[dict[str, Any]]) -> None:
     _, run, frame, gantt, comparison, _, study, report = shown
 
     assert "NarrowestFirst: 200 jobs on 16 machines" in run["text/html"]

@@ -34,7 +34,7 @@ def study(tmp_path: Path, shared_data: Path) -> Path:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
-def test_a_file_plans_as_many_runs_as_the_readme_says_paced_and_exact(file: Path, study: Path) -> None:
+def test_an_experiment_file_has_as_many_runs_as_its_readme_says_paced_and_exact(file: Path, study: Path) -> None:
     plan = make_plan(read_experiment(study / file.name), lambda name, _: Path(__file__))
 
     assert len(plan.runs) == int(TOLD[file.name])
@@ -73,7 +73,7 @@ def test_the_published_runs_over_allocate_nodes(workload: str, capacity: float, 
     assert sum(over for over, _ in found) == told
 
 
-def test_the_published_realistic_runs_are_of_two_kinds_those_that_over_allocate_and_the_others(
+def test_some_of_the_published_realistic_runs_over_allocate_and_the_others_do_not(
     shared_data: Path,
 ) -> None:
     found = _published_runs(shared_data, "KIT_10h_80", 6.0)

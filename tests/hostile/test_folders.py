@@ -294,7 +294,7 @@ Path.rename = rename_and_die
 
 
 @pytest.mark.parametrize("words", [("serve", "--bare"), EXPERIMENT, RUN])
-def test_a_full_disk_for_temporary_files_is_one_message(desk: Path, words: tuple[str]) -> None:
+def test_a_full_disk_for_temporary_files_causes_one_message(desk: Path, words: tuple[str]) -> None:
     result = run_batkube(desk, *words, "--out", "out", prepare=forbid_file_growth)
 
     assert result.returncode in (1, 2)

@@ -117,7 +117,7 @@ def test_the_first_signal_ends_an_endless_run_and_keeps_its_outputs(tmp_path: Pa
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["result"] == "failed"
 
 
-def test_signals_in_quick_succession_are_one_request(tmp_path: Path) -> None:
+def test_signals_in_quick_succession_count_as_one(tmp_path: Path) -> None:
     # As when a terminal is closed, or when systemd stops a unit.
     with under_way(tmp_path, *RUN, "--scheduler", "policy:./mine.py:Endless") as process:
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGHUP):

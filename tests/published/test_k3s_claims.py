@@ -52,7 +52,7 @@ def together(runs: list[RecordedRun], of: str) -> Floats:
     return np.concatenate([getattr(run, end) - getattr(run, begin) for run in runs])
 
 
-def test_the_measured_columns(runs: dict[str, list[RecordedRun]], page: str) -> None:
+def test_the_documented_columns_are_those_of_the_recorded_files(runs: dict[str, list[RecordedRun]], page: str) -> None:
     for name in ("burst", "spaced"):
         for measure, values in (
             ("makespan", [makespan(run) for run in runs[name]]),
@@ -76,7 +76,7 @@ def test_one_node_of_sixteen_never_ran_a_job(runs: dict[str, list[RecordedRun]],
     assert "In none of the 20 runs were more than 15 jobs running at once" in page
 
 
-def test_what_a_pod_takes(runs: dict[str, list[RecordedRun]], page: str) -> None:
+def test_the_documented_steps_of_a_pod_are_the_recorded_ones(runs: dict[str, list[RecordedRun]], page: str) -> None:
     later = np.concatenate([~run.is_first for run in runs["burst"]])
     start = np.nanmean(together(runs["burst"], "scheduled started")[later])
     end = np.nanmean(np.concatenate([run.execution_times - 170 for run in runs["burst"]]))
@@ -96,7 +96,7 @@ def _checks(runs: list[RecordedRun]) -> Floats:
     return step[~np.isnan(step)]
 
 
-def test_what_is_not_in_the_columns(runs: dict[str, list[RecordedRun]], page: str) -> None:
+def test_the_documented_effects_beside_the_columns_are_recorded(runs: dict[str, list[RecordedRun]], page: str) -> None:
     distances = []
     for run in runs["spaced"]:
         for node in sorted(set(run.nodes) - {""}):
@@ -108,7 +108,7 @@ def test_what_is_not_in_the_columns(runs: dict[str, list[RecordedRun]], page: st
     assert f"the next pod was bound {median(distances) * 1000:.0f} ms (median) after it on the same node" in page
 
 
-def test_the_limits(runs: dict[str, list[RecordedRun]], page: str) -> None:
+def test_the_documented_limits_are_those_of_the_recorded_runs(runs: dict[str, list[RecordedRun]], page: str) -> None:
     spans = sorted(makespan(run) for run in runs["burst"])
     neighbours = {name: _correlation(runs[name]) for name in ("burst", "spaced")}
     pulls = {name: _pulls(runs[name]) for name in ("burst", "spaced")}

@@ -176,7 +176,7 @@ def told(answer: dict[str, Json]) -> Json:
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))
-def test_the_real_server_and_ours_draw_the_same_lines(servers: Servers, number: int) -> None:
+def test_the_real_server_and_ours_allow_the_same_requests(servers: Servers, number: int) -> None:
     chance = random.Random(f"{SEED}/{number}")
     held = [rule(chance) for _ in range(chance.randint(1, 4))]
     headers = user_with(servers, number, held)

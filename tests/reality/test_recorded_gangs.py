@@ -41,7 +41,7 @@ def recorded_runs(shared_data: Path, workload: str, scheduler: str) -> list[pd.D
 
 
 @pytest.mark.parametrize(("workload", "scheduler"), list(published.GANGS))
-def test_the_ranges_written_down_are_those_of_the_recorded_runs(
+def test_the_documented_ranges_are_those_of_the_recorded_runs(
     shared_data: Path, tmp_path: Path, workload: str, scheduler: str
 ) -> None:
     runs = recorded_runs(shared_data, workload, scheduler)
@@ -59,7 +59,7 @@ def test_the_ranges_written_down_are_those_of_the_recorded_runs(
 @pytest.mark.parametrize(
     ("workload", "scheduler"), [case for case in published.GANGS if case != ("four", "coscheduling")]
 )
-def test_makespans_and_waits_of_gangs_are_foretold(
+def test_makespans_and_waits_of_gangs_are_predicted(
     tmp_path: Path, shared_data: Path, workload: str, scheduler: str
 ) -> None:
     """Makespan within 3 %, mean wait within 6 % of the recorded ranges; the order as in any two recorded runs."""
@@ -82,7 +82,7 @@ def test_makespans_and_waits_of_gangs_are_foretold(
         assert starts.corr(real["running"].rank()) >= LEAST_CORRELATION
 
 
-def test_coscheduling_is_throttled_as_recorded_where_trying_takes_longer_than_pods_take_to_come(
+def test_coscheduling_is_throttled_as_recorded_if_attempts_take_longer_than_pods_arrive(
     tmp_path: Path, shared_data: Path
 ) -> None:
     """It asks for the PodGroups of two pods whenever it compares them, so what it waits for is how many pods queue.
@@ -112,7 +112,7 @@ def test_coscheduling_is_throttled_as_recorded_where_trying_takes_longer_than_po
         assert 0.94 * min(starts) <= start <= 1.06 * max(starts), gang
 
 
-def test_the_deadlock_of_kube_scheduler_is_the_recorded_one_and_is_named_at_once(
+def test_the_deadlock_of_kube_scheduler_is_the_recorded_one_and_is_reported_at_once(
     tmp_path: Path, shared_data: Path, kube_scheduler: str
 ) -> None:
     """Pods of half-started gangs held all 16 cpus after 60 s, and nothing went on.

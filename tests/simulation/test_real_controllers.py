@@ -356,7 +356,9 @@ def assert_alike(ours: RunRecord, real: RunRecord, folder: Path) -> None:
         assert times == pytest.approx(of_real[owner], abs=1), owner
 
 
-def test_workloads_are_left_as_by_the_real_controllers(built_program: Callable[[str], str], tmp_path: Path) -> None:
+def test_workloads_have_the_same_final_state_as_under_the_real_controllers(
+    built_program: Callable[[str], str], tmp_path: Path
+) -> None:
     ours, real = ran(tmp_path / "ours", "2h", "ours"), ran(tmp_path / "real", "2h", built_program(MANAGER))
     assert_alike(ours, real, tmp_path)
     assert len(created(tmp_path / "real")) == 32, "five Jobs and 23 of the CronJob, and four sets"
@@ -374,7 +376,7 @@ def tidied(texts: Sequence[str]) -> list[str]:
     return sorted(known.sub("", text).replace(": null", ": []") for text in texts)
 
 
-def test_services_and_volumes_are_left_as_by_the_real_controllers(
+def test_services_and_volumes_have_the_same_final_state_as_under_the_real_controllers(
     built_program: Callable[[str], str], tmp_path: Path
 ) -> None:
     ours = ran(tmp_path / "ours", "12m", "ours", OTHER_OBJECTS)
@@ -384,7 +386,7 @@ def test_services_and_volumes_are_left_as_by_the_real_controllers(
     assert len(left(ours, ["pods"])["pods"]) == 2
 
 
-def test_claims_of_devices_and_volumes_are_left_as_by_the_real_controllers(
+def test_claims_have_the_same_final_state_as_under_the_real_controllers(
     built_program: Callable[[str], str], tmp_path: Path
 ) -> None:
     kinds = ["pods", "resourceclaims.resource.k8s.io", "persistentvolumeclaims", "persistentvolumes"]
@@ -426,7 +428,7 @@ def test_two_runs_with_the_real_controllers_are_identical(built_program: Callabl
 
 
 @opt_in.slow("runs three virtual days four times, once and again with each controllers")
-def test_three_days_are_alike_under_both_and_repeatable(built_program: Callable[[str], str], tmp_path: Path) -> None:
+def test_three_days_are_equal_under_both_and_repeatable(built_program: Callable[[str], str], tmp_path: Path) -> None:
     ours, real = ran(tmp_path / "ours", "3d", "ours"), ran(tmp_path / "real", "3d", built_program(MANAGER))
     assert_alike(ours, real, tmp_path)
     assert sum(map(len, created(tmp_path / "real").values())) > 864

@@ -106,37 +106,37 @@ def settled(page: IdlePage, **server: object) -> Attachment:
     return attachment
 
 
-def test_a_run_in_which_everything_is_counted_and_fits_is_certain(idle: IdlePage) -> None:
+def test_a_run_is_repeatable_if_all_bytes_are_counted_and_fit_into_the_window(idle: IdlePage) -> None:
     assert settled(idle).is_repeatable
 
 
-def test_a_run_is_uncertain_if_counted_bytes_never_arrive(idle: IdlePage) -> None:
+def test_a_run_is_not_repeatable_if_counted_bytes_never_arrive(idle: IdlePage) -> None:
     attachment = settled(idle, received=999)
 
     assert not attachment.is_repeatable
     assert attachment.rounds_to_settle == 2
 
 
-def test_a_run_is_uncertain_if_more_comes_than_the_program_has_counted(idle: IdlePage) -> None:
+def test_a_run_is_not_repeatable_if_more_bytes_arrive_than_the_program_has_counted(idle: IdlePage) -> None:
     attachment = settled(idle, received=1001)
 
     assert not attachment.is_repeatable
     assert attachment.rounds_to_settle == 2
 
 
-def test_uncounted_bytes_at_the_end_make_a_run_uncertain(idle: IdlePage) -> None:
+def test_uncounted_bytes_at_the_end_make_a_run_not_repeatable(idle: IdlePage) -> None:
     attachment = settled(idle)
     attachment.server.received += 1  # type: ignore[misc]  # as a server that collects once more at the end
 
     assert not attachment.is_repeatable
 
 
-def test_a_run_is_uncertain_if_a_piece_did_not_fit_into_its_window(idle: IdlePage) -> None:
+def test_a_run_is_not_repeatable_if_a_piece_did_not_fit_into_its_window(idle: IdlePage) -> None:
     assert not settled(idle, overflows=1).is_repeatable
 
 
 @pytest.mark.parametrize(("live", "is_certain"), [((1 << 30) - (1 << 15), False), ((1 << 30) - (1 << 17), True)])
-def test_a_run_is_uncertain_if_some_kilobytes_have_decided_a_collection(
+def test_a_run_is_not_repeatable_if_some_kilobytes_have_decided_a_collection(
     idle: IdlePage, live: int, is_certain: bool
 ) -> None:
     idle.program[LIVE] = live

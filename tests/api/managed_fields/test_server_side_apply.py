@@ -115,7 +115,7 @@ def test_an_apply_that_changes_nothing_returns_the_object_itself() -> None:
     assert again.entries == live["metadata"]["managedFields"]
 
 
-def test_a_second_owner_of_the_same_value_has_no_time() -> None:
+def test_the_entry_of_a_second_owner_of_the_same_value_has_no_timestamp() -> None:
     live = apply(config_map(x="1"), apply(config_map(x="1")), manager="m2")
     assert [entry.get("time") for entry in live["metadata"]["managedFields"]] == [None, "2000-01-01T00:00:00Z"]
 

@@ -27,7 +27,7 @@ def collections(page: ClockPage, program: OtherSide, noise: int) -> list[int]:
     return moments
 
 
-def test_some_kilobytes_more_or_less_do_not_change_the_collections(page: ClockPage, program: OtherSide) -> None:
+def test_a_few_kilobytes_do_not_change_the_collections(page: ClockPage, program: OtherSide) -> None:
     moments = collections(page, program, noise=0)
     program[HEAP] = program[LIVE] = 0
 

@@ -142,7 +142,7 @@ class _EncodedPartCache(dict[int, tuple[Json, bytes]]):
         self._size = 0
 
     def add(self, key: int, part: Json, data: bytes) -> None:
-        """Add a part. If the cache is full, empty it first: parts in use return at once."""
+        """Add a part. If the cache is full, empty it first: parts in use are soon added again."""
         self._size += len(data) + _CACHE_ENTRY_OVERHEAD
         if self._size > _MAX_CACHE_BYTES:
             self.clear()

@@ -89,7 +89,7 @@ class ExperimentFolder:
 
     @property
     def _is_new(self) -> bool:
-        """Whether the folder contains nothing that is written after the lock file and the folder of runs."""
+        """Whether the folder contains at most a lock file and an empty folder of runs, which are created first."""
         runs = self.path / "runs"
         return {entry.name for entry in self.path.iterdir()} <= {_LOCK, runs.name} and not any(self._runs)
 

@@ -43,7 +43,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         self.run_forever()
 
 
-def test_a_first_request_passes_those_of_clients_that_ask_without_a_pause() -> None:
+def test_a_first_request_overtakes_those_of_busy_clients() -> None:
     loop = SteppedLoop()
     with contextlib.closing(loop):
         queue = FairQueue(loop)
@@ -99,7 +99,7 @@ def test_sockets_are_polled_more_often_while_clients_connect() -> None:
     assert served == [2, 5]
 
 
-def test_clients_that_ask_without_a_pause_are_served_alike() -> None:
+def test_busy_clients_get_equal_shares() -> None:
     loop = SteppedLoop()
     with contextlib.closing(loop):
         queue = FairQueue(loop)

@@ -67,7 +67,7 @@ async def answers_to_two() -> tuple[bytes, bytes]:
     return meanwhile, then
 
 
-def test_others_are_answered_while_a_request_is_read_apart_and_its_own_client_in_order() -> None:
+def test_other_clients_are_served_while_a_worker_thread_parses_and_the_same_client_in_order() -> None:
     meanwhile, then = asyncio.run(answers_to_two())
 
     assert meanwhile.endswith(b"/other None;")
@@ -108,7 +108,7 @@ def test_dense_yaml_does_not_delay_other_clients(server: Attacked) -> None:
     assert answer == b"HTTP/1.1 201"
 
 
-def test_a_server_ends_while_it_reads_dense_yaml(server: Attacked) -> None:
+def test_a_server_shuts_down_while_it_parses_dense_yaml(server: Attacked) -> None:
     with send_dense(server) as connection:
         server.ask("/version")
         code = server.end()

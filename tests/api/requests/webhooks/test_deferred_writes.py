@@ -115,7 +115,7 @@ def test_a_write_that_fails_at_once_fails_its_component(server: Server) -> None:
         server.deferred.run(STATUS, fail, NOW, "not stored yet")
 
 
-def test_a_bug_in_a_write_does_not_keep_the_next_one(server: Server) -> None:
+def test_a_bug_in_a_write_does_not_prevent_the_next_one(server: Server) -> None:
     def fail(now: Instant) -> str:
         raise ZeroDivisionError
 

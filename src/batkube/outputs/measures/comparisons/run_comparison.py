@@ -53,7 +53,7 @@ class MetricRow:
 
     @property
     def value(self) -> float | None:
-        """The number in its unit."""
+        """The number, converted to `unit`."""
         return None if self.raw is None else self.raw * self.column.factor
 
     @property
