@@ -37,7 +37,7 @@ WriteValue = Callable[[Json], bytes]
 _pack_double = struct.Struct("<d").pack
 #: The wire types of shapes that are not length-delimited.
 WIRE_TYPES = {Shape.INTEGER: VARINT, Shape.BOOLEAN: VARINT, Shape.NUMBER: FIXED64}
-#: Shapes of which nothing is written if they are empty.
+#: Shapes that are omitted if they are empty.
 _COLLECTIONS = (Shape.LIST, Shape.MAP, Shape.BYTES)
 #: Shapes of parts that objects may share.
 _SHARED_SHAPES = (Shape.LIST, Shape.MAP, Shape.STRUCT)

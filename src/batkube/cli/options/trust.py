@@ -1,4 +1,4 @@
-"""The option --trust: whether to execute the code that files from elsewhere name, without asking."""
+"""The option --trust: whether to execute code named in files from elsewhere, without asking."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from batkube.simulation.preparation.named_code import Confirmation, NamedCode, foreign_code, reject_foreign_code
 
-Trust = Annotated[bool, typer.Option("--trust", help="Execute code that files from elsewhere name, without asking.")]
+Trust = Annotated[bool, typer.Option("--trust", help="Execute code named in files from elsewhere, without asking.")]
 
 
 def confirmation(trust: bool, *, lists_all: bool = False) -> Confirmation:

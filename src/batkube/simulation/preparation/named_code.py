@@ -56,7 +56,7 @@ def reject_foreign_code(code: Sequence[NamedCode]) -> None:
     """Raise InputError if an untrusted file names code."""
     if foreign := foreign_code(code):
         listing = "".join(f"\n    {one}" for one in foreign)
-        problem = f"would execute code that files from elsewhere name:{listing}"
+        problem = f"would execute code named in files from elsewhere:{listing}"
         raise InputError("--trust", problem=problem, remedy="read these files; if you trust them, add --trust")
 
 

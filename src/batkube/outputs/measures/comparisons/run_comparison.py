@@ -82,7 +82,7 @@ class JobDifferences:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
-    """Several runs, of which the others are compared with the baseline."""
+    """Several runs: a baseline, and others that are compared with it."""
 
     labels: list[str]
     baseline: int
