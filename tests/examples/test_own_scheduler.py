@@ -1,4 +1,4 @@
-"""A scheduler of one's own, with a controller and a kind, in one file: the example of the how-to runs as it stands."""
+"""A user's scheduler, with a controller and a kind, in one file: the example of the how-to runs unchanged."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ EXAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "own-sche
 
 @pytest.fixture
 def example(tmp_path: Path) -> Path:
-    """A folder with the example's catalogue, which a test may spoil.
+    """A folder with the example's catalogue, which a test may modify.
 
-    Its programs' source stays where it is: what is built of a folder is kept by the folder's path.
+    Its programs' source stays where it is: builds are cached by the path of the source folder.
     """
     entries = yaml.safe_load((EXAMPLE / "schedulers.yaml").read_text())
     for entry in entries.values():

@@ -1,4 +1,4 @@
-"""The files of the 2020 study: they plan what the study's README says, of data that is where it says."""
+"""The files of the 2020 study: they define the runs of the study's README, and the data is at the stated paths."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_all_published_data_is_found(file: Path, study: Path) -> None:
 
 
 def _published(content: object) -> Iterator[str]:
-    """Yield the paths of data of others, wherever they are named."""
+    """Yield the paths of published data in all sections."""
     if isinstance(content, dict):
         yield from (content[key] for key in ("file", "jobs") if key in content)
         for value in content.values():
@@ -61,7 +61,7 @@ def _published(content: object) -> Iterator[str]:
             yield from _published(value)
 
 
-#: A workload, what a node has, and the over-allocated pods in its twenty runs, as docs/explanation/study-2020.md tells.
+#: A workload, a node's capacity, and the over-allocated pods in twenty runs, from docs/explanation/study-2020.md.
 CASES = [("200_delay170", 1.0, 39), ("spaced_200_delay170", 1.0, 60), ("KIT_10h_80", 6.0, 22)]
 
 
@@ -100,7 +100,7 @@ def test_the_published_columns_of_the_page_are_those_of_the_files(shared_data: P
 
 
 def _published_runs(shared_data: Path, workload: str, capacity: float) -> list[tuple[int, float]]:
-    """Return of each published run how many jobs began on a node without room for them, and the mean wait."""
+    """Return, for each published run, how many jobs began on a node without room for them, and the mean wait."""
     content = json.loads((shared_data / "batkube" / "workloads" / f"{workload}.json").read_text())
     cpus = {str(job["id"]): float(content["profiles"][job["profile"]]["cpu"]) for job in content["jobs"]}
     found = []
@@ -117,6 +117,9 @@ def _published_runs(shared_data: Path, workload: str, capacity: float) -> list[t
 
 
 def _asked(job: tuple[float, float, float], on_node: list[tuple[float, float, float]]) -> float:
-    """Return what a job and those that are on its node when it begins ask for; times are in whole milliseconds."""
+    """Return the total requests of a job and of the jobs on its node when it begins.
+
+    Times are in whole milliseconds.
+    """
     begin, _, cpu = job
     return cpu + sum(other for start, end, other in on_node if start < begin and end > begin + 0.001)

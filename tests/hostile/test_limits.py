@@ -10,21 +10,21 @@ from pathlib import Path
 import pytest
 from tests.commands import EXPERIMENT, RUN, run_batkube, write_study
 
-#: As fork(2) answers when a user has as many processes as he may.
+#: Fails like fork(2) when a user has reached the limit of processes.
 NO_FORK = """
 import errno, os, subprocess
 def refuse(*_):
     raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 subprocess._fork_exec = refuse
 """
-#: As CPython answers then.
+#: Fails like CPython in this case.
 NO_THREAD = """
 import threading
 def refuse(*_):
     raise RuntimeError("can't start new thread")
 threading._start_new_thread = refuse
 """
-#: Policies that take more than there is.
+#: Policies that use up a resource of the machine.
 GREEDY = """
 import resource
 from batkube.policies.interface import Policy, Start
@@ -70,7 +70,7 @@ def test_an_experiment_with_too_few_open_files_fails_no_run(tmp_path: Path, coun
 
 
 def test_a_server_with_too_few_open_files_does_not_start(tmp_path: Path) -> None:
-    """It once started, and closed every connection."""
+    """An earlier version started, and closed every connection."""
     served = ("serve", "--platform", "1x1", "--out", "out")
 
     result = run_batkube(tmp_path, *served, prepare=lambda: allow_files(64))

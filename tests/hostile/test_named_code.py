@@ -1,4 +1,4 @@
-"""Code that files from elsewhere name is listed, and executed only with --trust or after a confirmation."""
+"""Code named in files from elsewhere is listed, and executed only with --trust or after a confirmation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CATALOGUE = {
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    """The present folder, beside the folder `elsewhere` with a study of a stranger."""
+    """The current folder; the folder `elsewhere` next to it has a study by somebody else."""
     (tmp_path / "elsewhere").mkdir()
     write_study(tmp_path / "elsewhere", "policy:./mine.py:Mine", policy_file=POLICY)
     scenario = {"workload": "w.json", "platform": "2x1", "scheduler": "policy:./mine.py:Mine"}

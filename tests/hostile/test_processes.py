@@ -16,7 +16,7 @@ from tests.commands import EXPERIMENT, RUN, TIMEOUT_S, command, run_batkube, wri
 from tests.process_ends import wait_for_end
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-#: Policies that say where they are (`here` appears in the folder), and do not end.
+#: Policies that never end; they create the file `here` when they begin.
 ENDLESS = """
 from pathlib import Path
 from batkube.policies.interface import Policy, Start
@@ -181,7 +181,7 @@ def test_a_killed_worker_fails_only_its_run(tmp_path: Path) -> None:
     assert any((tmp_path / "out" / "runs").glob("fcfs-*/manifest.json"))
 
 
-#: Sends Ctrl-C when a module is looked for.
+#: Sends Ctrl-C when a module is imported.
 AT_IMPORT = """
 import os, signal, sys
 class Stop:
@@ -190,7 +190,7 @@ class Stop:
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Stop())
 """
-#: Sends it when the outputs are written.
+#: Sends Ctrl-C when the outputs are written.
 AT_WRITING = """
 import os, signal
 import batkube.simulation.run_record as record
@@ -200,7 +200,7 @@ def write_and_stop(path, content):
     os.kill(os.getpid(), signal.SIGINT)
 record.write_json = write_and_stop
 """
-#: Sends it when all is over, and Python takes itself down.
+#: Sends Ctrl-C when Python shuts down.
 AT_EXIT = """
 import atexit, os, signal
 atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))

@@ -1,4 +1,4 @@
-"""What docs/explanation/trust.md tells of the recorded k3s runs is what their files hold, where these are at hand."""
+"""The statements of docs/explanation/trust.md about the recorded k3s runs agree with their files, where available."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from batkube.outputs.measures.intervals import sample_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FILES = {"burst": "200_delay170_?_jobs.csv", "spaced": "spaced_200_delay170_?_jobs.csv", "KIT": "KIT_?_jobs.csv"}
-#: Rounds of burst are so far apart, in seconds.
+#: The time between rounds of burst, in seconds.
 _GAP_S = 60
-#: The two kinds of `notice` are to both sides of this.
+#: One kind of `notice` is shorter than this, the other one longer.
 _LONG_S = 1.5
 
 
@@ -40,7 +40,7 @@ def makespan(run: RecordedRun) -> float:
 
 
 def notices(run: RecordedRun) -> Floats:
-    """Return how long kubelets took to begin with pods that were not the first on their nodes, one after the other."""
+    """Return, in order, how long kubelets took to begin with each pod that was not the first on its node."""
     known = ~run.is_first & ~np.isnan(run.pulling) & ~np.isnan(run.scheduled)
     order = np.argsort(run.pulling[known], kind="stable")
     return (run.pulling - run.scheduled)[known][order]
@@ -134,19 +134,19 @@ def test_the_documented_limits_are_those_of_the_recorded_runs(runs: dict[str, li
 
 
 def _pulls(runs: list[RecordedRun]) -> Floats:
-    """Return how long the first pods on their nodes waited for an image that was not there."""
+    """Return how long the first pods on their nodes waited for a missing image."""
     step = together(runs, "pulling pulled")[np.concatenate([run.is_first for run in runs])]
     return step[step > 3]
 
 
 def _correlation(runs: list[RecordedRun]) -> float:
-    """Return how much the `notice` of a pod tells of the next one's."""
+    """Return the correlation of the `notice` of a pod with that of the next one."""
     pairs = np.concatenate([np.stack((one[:-1], one[1:])) for one in map(notices, runs)], axis=1)
     return float(np.corrcoef(pairs)[0, 1])
 
 
 def _between_rounds(runs: list[RecordedRun]) -> float:
-    """Return which part of the variance of `notice` is that of the means of rounds."""
+    """Return the share of the variance of `notice` that is between the means of rounds."""
     between = whole = 0.0
     for run in runs:
         known = ~run.is_first & ~np.isnan(run.pulling) & ~np.isnan(run.scheduled)

@@ -1,6 +1,6 @@
 """A real control plane: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and KWOK, in real time.
 
-Opt-in: building the programs takes half an hour the first time, and real time cannot be hurried.
+Opt-in: building the programs takes half an hour the first time, and the runs are in real time.
 """
 
 from __future__ import annotations

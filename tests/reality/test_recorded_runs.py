@@ -1,7 +1,7 @@
-"""The simulation against runs of a real control plane 1.34.4 that were recorded: 16 nodes of one cpu, in real time.
+"""The simulation compared with recorded runs of a real control plane 1.34.4: 16 nodes of one cpu, in real time.
 
-What KWOK takes to start and to end pods is measured in the run with short pods; the runs with long ones, which are ten
-times as long, are then foretold.
+The times that KWOK needs to start and end pods are measured in the run with short pods. The runs with pods that are ten
+times as long are then predicted.
 """
 
 from __future__ import annotations

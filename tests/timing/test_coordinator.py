@@ -17,7 +17,7 @@ QUESTION, ANSWER, WRITTEN, READ, LIVE = 2, 8, 16, 17, 18
 
 
 class LatePage(ClockPage):
-    """The page of a program to which bytes come late: it reports idle, then reads, then is idle again.
+    """The page of a program that receives bytes late: it reports idle, then reads, then is idle again.
 
     Whenever the coordinator waits, the program advances to its next step and signals.
     """
@@ -26,7 +26,7 @@ class LatePage(ClockPage):
         super().__init__(0, deterministic=True, seed=0)
         self.program = OtherSide(self)
         self.steps = 0
-        #: The last question that had been put when the bytes were read.
+        #: The latest probe before the bytes were read.
         self.asked_before = 0
 
     @property
@@ -70,7 +70,7 @@ class IdlePage(ClockPage):
         return self._counts_all
 
     def wait(self, timeout_s: float) -> bool:
-        """Answer."""
+        """Answer the probe."""
         self.program[ANSWER] = self.program[QUESTION]
         return True
 
@@ -159,7 +159,7 @@ class Ticking:
 
     def __init__(self) -> None:
         self.page = SimpleNamespace(now=0, next_timer=NANOSECONDS_PER_SECOND, write_count=0)
-        #: From when to when it was let.
+        #: The start and the limit of each grant.
         self.grants: list[tuple[int, int]] = []
 
     def grant(self, limit_ns: int) -> None:

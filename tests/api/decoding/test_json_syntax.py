@@ -45,7 +45,7 @@ def test_a_truncated_text_ends_unexpectedly(document: Any, data: st.DataObject) 
     ],
 )
 def test_an_error_after_a_long_run_is_found(begin: bytes, run: bytes, end: bytes, problem: str, count: int) -> None:
-    with pytest.raises(ParseError) as told:
+    with pytest.raises(ParseError) as caught:
         check_syntax(begin + run * count + end)
 
-    assert str(told.value) == problem.replace("\\\\", "\\")
+    assert str(caught.value) == problem.replace("\\\\", "\\")
