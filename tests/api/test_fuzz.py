@@ -30,7 +30,7 @@ SHARE_MADE_WORSE = 0.4
 
 @pytest.fixture
 def crashes(caplog: pytest.LogCaptureFixture) -> Iterator[list[logging.LogRecord]]:
-    """Yield the log records of the server, which logs nothing but its own failures."""
+    """Yield the log records of the server, which logs only internal errors."""
     with caplog.at_level(logging.ERROR):
         yield caplog.records
 

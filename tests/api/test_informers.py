@@ -27,7 +27,7 @@ from conformance.serving import Serving
 CLIENT_GO = "v0.34.4"
 SOURCE = Path(__file__).resolve().parent.parent / "go" / "informers" / "main.go"
 NAMESPACES = ("one", "two")
-#: What each informer of the program follows.
+#: The collection that each informer of the program watches.
 FOLLOWED: dict[str, tuple[str, dict[str, str]]] = {
     "pods": ("/api/v1/pods", {}),
     "configmaps": ("/api/v1/configmaps", {}),
@@ -85,7 +85,7 @@ class Writer:
             self._ask("POST", "/api/v1/namespaces", {"kind": "Namespace", "metadata": {"name": namespace}})
 
     def write(self, count: int) -> None:
-        """Make `count` writes; some find nothing to write to."""
+        """Make `count` writes; some fail because their object does not exist."""
         for _ in range(count):
             self._write()
 

@@ -400,7 +400,7 @@ def recorded_applies() -> Iterator[tuple[str, KubeObject, KubeObject | None, dic
             if request is None or not isinstance(response["body"], dict):
                 continue
             if not isinstance(request.get("body"), dict | None):
-                continue  # a text that is no configuration
+                continue  # not a configuration
             path, body = request["path"], response["body"]
             is_apply = "apply-patch" in (request.get("headers") or {}).get("Content-Type", "")
             if is_apply and request["body"].get("kind") == "ConfigMap" and response["status"] < 500:

@@ -1,4 +1,4 @@
-"""Writes that wait for a webhook while their component goes on, and writes of suspended components."""
+"""Writes that wait for a webhook while their component continues, and writes of suspended components."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DELETION = WriteTarget("pods", "default/p", "delete")
 
 
 class Server:
-    """Writes that each call a webhook, which answers when the test says so."""
+    """Writes that each call a webhook, which answers when the test requests it."""
 
     def __init__(self) -> None:
         self.written: list[str] = []
