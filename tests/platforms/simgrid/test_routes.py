@@ -58,7 +58,7 @@ def test_a_route_from_a_host_to_itself_replaces_the_default_loopback(routing: st
     assert link_names(net, "h", "h") == ["l"]
 
 
-def test_a_host_beside_zones_has_no_default_loopback() -> None:
+def test_a_host_in_a_zone_that_contains_zones_has_no_default_loopback() -> None:
     zone = '<zone id="inner" routing="Full"><host id="g" speed="1f"/></zone>'
     net = network(f'<zone id="z" routing="Floyd"><host id="h" speed="1f"/>{zone}</zone>')
 
