@@ -246,7 +246,7 @@ def test_calls_that_stay_on_real_time_are_noted(tmp_path: Path) -> None:
             out=tmp_path / "out",
         )
     (note,) = json.loads((tmp_path / "out" / "fidelity.json").read_text())
-    assert "keeps real time" in str(note)
+    assert "does not follow virtual time" in str(note)
     assert "alarm and setitimer" in str(note)
 
 

@@ -179,7 +179,7 @@ class ExperimentFolder:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no finished run here, of this experiment or another."""
+        """Whether the folder has no finished runs, not even of another experiment."""
         return not any(map(read_manifest, self._runs))
 
     def remove_all_runs(self) -> None:
