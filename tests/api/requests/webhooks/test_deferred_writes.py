@@ -157,7 +157,7 @@ def test_a_suspended_component_repeats_its_write_and_finds_the_answer(server: Se
     assert server.written == ["status"]
 
 
-def test_a_write_that_differs_each_time_is_carried_out_without_its_component(server: Server) -> None:
+def test_a_write_that_differs_in_every_attempt_is_executed_without_its_component(server: Server) -> None:
     for attempt in range(3):
         with pytest.raises(Suspended):
             server.reconcile(f"status at {attempt}")
