@@ -92,7 +92,7 @@ class Requirement(msgspec.Struct, frozen=True):
 
 
 def _as_collection(values: tuple[str, ...]) -> Collection[str]:
-    """Return the values as the collection that is fastest to search for their number."""
+    """Return the values as a set, or as a tuple if they are few: that is faster to search."""
     return frozenset(values) if len(values) > _FEW_VALUES else values
 
 

@@ -40,7 +40,7 @@ class RealTime:
 
 
 def _start_turn() -> Callable[[], bool]:
-    """Return a function that tells whether as much time has passed as a request may have to wait."""
+    """Return a function that reports whether this turn has used up its time slice, the longest wait of a request."""
     stopwatch = Stopwatch()
     return lambda: stopwatch.real_s > _MAX_SLICE_S
 

@@ -88,7 +88,7 @@ class ExperimentFolder:
 
     @property
     def _is_new(self) -> bool:
-        """Whether the folder contains nothing that is written after the lock file and the folder of runs."""
+        """Whether the folder contains at most a lock file and an empty folder of runs, which are created first."""
         runs = self.path / "runs"
         return {entry.name for entry in self.path.iterdir()} <= {_LOCK, runs.name} and not any(self._runs)
 
@@ -178,7 +178,7 @@ class ExperimentFolder:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no finished run here, of this experiment or another."""
+        """Whether the folder has no finished runs, not even of another experiment."""
         return not any(map(read_manifest, self._runs))
 
     def remove_all_runs(self) -> None:
