@@ -77,11 +77,7 @@ def is_own(path: Path) -> bool:
         owner = resolved.stat().st_uid
     except OSError:
         return False
-    return (
-        owner in (0, os.geteuid())
-        and resolved.is_relative_to(Path.cwd())
-        and not any(map(read_manifest, folders))
-    )
+    return owner in (0, os.geteuid()) and resolved.is_relative_to(Path.cwd()) and not any(map(read_manifest, folders))
 
 
 def code_of_scenario(scenario: Scenario, source: Path, keys: Collection[str] = KEYS) -> list[NamedCode]:
