@@ -247,6 +247,8 @@ def administrators(
 def soak(target: Target, folder: Path, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Load the cluster, and yield a row at the end of each interval."""
     reports: multiprocessing.Queue[Report] = multiprocessing.Queue()
+    # What is reported after the last sample is not read.
+    reports.cancel_join_thread()
     cluster = ClusterConnection(target.kubeconfig)
     kubectl = Kubectl(build_kubectl(), target.kubeconfig, folder)
     with webhooks() as registrations:

@@ -7,7 +7,7 @@ import random
 from batkube.cluster.sorted_keys import SortedKeys
 
 
-def between(keys: SortedKeys, start: str, end: str | None) -> list[str]:
+def between(keys: SortedKeys[str], start: str, end: str | None) -> list[str]:
     return [key for block in keys.blocks(start, end) for key in block]
 
 

@@ -7,22 +7,26 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
+from typing import Generic, TypeVar
 
 #: A block of twice this length is split; neighbours are joined if both together are not longer.
 _BLOCK = 512
 
 
-class SortedKeys:
+KeyT = TypeVar("KeyT", bound=str)
+
+
+class SortedKeys(Generic[KeyT]):
     """A set of keys in ascending order."""
 
-    def __init__(self, keys: Iterable[str]) -> None:
+    def __init__(self, keys: Iterable[KeyT]) -> None:
         ordered = sorted(keys)
         #: No block is empty.
         self._blocks = [ordered[begin : begin + _BLOCK] for begin in range(0, len(ordered), _BLOCK)]
         #: The first key of each block.
         self._firsts = [block[0] for block in self._blocks]
 
-    def add(self, key: str) -> None:
+    def add(self, key: KeyT) -> None:
         """Add a key that is not in the set."""
         if not self._blocks:
             self._blocks, self._firsts = [[key]], [key]
@@ -35,7 +39,7 @@ class SortedKeys:
             self._blocks[position : position + 1] = [block[:_BLOCK], block[_BLOCK:]]
             self._firsts.insert(position + 1, block[_BLOCK])
 
-    def remove(self, key: str) -> None:
+    def remove(self, key: KeyT) -> None:
         """Remove a key of the set."""
         position = self._block_of(key)
         block = self._blocks[position]
@@ -55,7 +59,7 @@ class SortedKeys:
                 block += following
                 del self._blocks[position + 1], self._firsts[position + 1]
 
-    def blocks(self, start: str, end: str | None) -> Iterator[list[str]]:
+    def blocks(self, start: str, end: str | None) -> Iterator[list[KeyT]]:
         """Yield the keys from `start` on and before `end`, in lists of bounded length."""
         for position in range(self._block_of(start), len(self._blocks)):
             block = self._blocks[position]

@@ -13,17 +13,17 @@ from __future__ import annotations
 
 import bisect
 import enum
-import heapq
 import itertools
 import operator
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, NewType, cast
+from typing import Any, NamedTuple, NewType
 
 import msgspec
 
 from batkube.cluster.sorted_keys import SortedKeys
+from batkube.cluster.sorted_view import SortedView
 from batkube.kernel.errors import Bug
 from batkube.kernel.instants import Instant
 
@@ -65,7 +65,6 @@ class Change(NamedTuple):
 Entry = tuple[KubeObject, int]
 """A live object and the version of its latest change."""
 _VALUE: Callable[[Entry], KubeObject] = operator.itemgetter(0)
-_KEY: Callable[[tuple[Key, Entry]], Key] = operator.itemgetter(0)
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -106,44 +105,6 @@ _MAX_RELEASED = 1024
 Listener = Callable[[Batch, Instant], None]
 
 
-class KindView:
-    """The objects of one kind in the order of their keys, at one version. It is valid until the next write."""
-
-    def __init__(self, live: dict[Key, Entry], keys: SortedKeys, former: dict[Key, Entry | None]) -> None:
-        """`former` replaces the entries of `live` for some keys; None if there was no object."""
-        self._live = live
-        self._keys = keys
-        self._former = former
-
-    def get(self, key: Key) -> Entry | None:
-        """Return the entry at `key`, or None."""
-        return self._former[key] if key in self._former else self._live.get(key)
-
-    def between(self, start: str, end: str | None) -> Iterator[tuple[Key, Entry]]:
-        """Yield the entries from key `start` on and before key `end`; None for no end."""
-        live, former = self._live, self._former
-        present = ((key, live[key]) for block in self._keys.blocks(start, end) for key in cast(list[Key], block))
-        if not former:
-            return present
-        unchanged = (item for item in present if item[0] not in former)
-        return heapq.merge(unchanged, self._former_between(start, end), key=_KEY)
-
-    def count(self, start: str, end: str | None) -> int:
-        """Return the number of entries from key `start` on and before key `end`."""
-        replaced = sum(key in self._live for key in self._former if key >= start and (end is None or key < end))
-        return self._keys.count(start, end) - replaced + len(self._former_between(start, end))
-
-    def _former_between(self, start: str, end: str | None) -> list[tuple[Key, Entry]]:
-        return sorted(
-            (
-                (key, entry)
-                for key, entry in self._former.items()
-                if entry is not None and key >= start and (end is None or key < end)
-            ),
-            key=_KEY,
-        )
-
-
 class Compacted(Exception):
     """The requested version is older than the history; the client must list again (HTTP 410 Gone)."""
 
@@ -161,7 +122,7 @@ class Store:
         #: Every live object with the version of its latest change, by kind and key, oldest first.
         self._live: dict[str, dict[Key, Entry]] = {}
         #: The keys of the kinds that were listed. Runs without an API list none.
-        self._sorted_keys: dict[str, SortedKeys] = {}
+        self._sorted_keys: dict[str, SortedKeys[Key]] = {}
         #: The newest batches; together at least `history_limit` changes, once that many were made. Those before
         #: `_history_begin` are released.
         self._history: list[Batch] = []
@@ -201,17 +162,19 @@ class Store:
         """Return every live object of `kind` with its version, by key, oldest first. Do not edit or keep the result."""
         return self._live.get(kind, {})
 
-    def view(self, kind: str, version: int | None = None) -> KindView:
+    def view(self, kind: str, version: int | None = None) -> SortedView[Key, Entry]:
         """Return the objects of `kind` in the order of their keys, as they are now or were at `version`.
 
-        Raises Compacted if the history is too short. Later changes are undone one by one. That is cheap for recent
-        versions, and clients request no others: they read the pages of a long list.
+        The result is valid until the next write. Raises Compacted if the history is too short. Later changes are undone
+        one by one. That is cheap for recent versions, and clients request no others: they read pages of a long list.
         """
         live = self._live.get(kind, {})
         keys = self._sorted_keys.get(kind)
         if keys is None:
-            keys = self._sorted_keys[kind] = SortedKeys(live)
-        return KindView(live, keys, {} if version is None else self._undone_changes(kind, version))
+            keys = SortedKeys(live)
+            if live:
+                self._sorted_keys[kind] = keys
+        return SortedView(live, keys, {} if version is None else self._undone_changes(kind, version))
 
     def _undone_changes(self, kind: str, version: int) -> dict[Key, Entry | None]:
         """Return the former entries of objects that have changed since `version`; None for those added since."""
@@ -401,6 +364,7 @@ class Store:
                 del live[key]
             if not live:
                 del self._live[kind]
+                self._sorted_keys.pop(kind, None)
         else:
             live.update(zip(keys, zip(objects, itertools.count(first)), strict=True))
         if kind in self._sorted_keys and change is not MODIFIED:

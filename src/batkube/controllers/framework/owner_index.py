@@ -45,7 +45,8 @@ class OwnerIndex:
             if requirement.operator in _EQUALITIES and len(requirement.values) == 1
         ]
         if groups:
-            candidates = self._store.objects(self.storage, list(min(groups, key=len)))
+            smallest = min(groups, key=lambda group: len(group))
+            candidates = self._store.objects(self.storage, list(smallest))
         else:
             candidates = self._objects(f"{namespace}/")
         return [obj for obj in candidates if selector.matches(obj["metadata"].get("labels"))]

@@ -17,7 +17,8 @@ from batkube.api.decoding.json_syntax import ParseError, check_syntax
 from batkube.api.requests.options import ListOptions, parse_resource_version
 from batkube.api.requests.statuses import Failure, bad_request
 from batkube.api.verbs.storage.selection import Selection
-from batkube.cluster.store import Compacted, Entry, Key, KindView, Store
+from batkube.cluster.sorted_view import SortedView
+from batkube.cluster.store import Compacted, Entry, Key, Store
 
 _TOKEN_VERSION = "meta.k8s.io/v1"
 #: Finds a character that is not in the URL-safe base64 alphabet.
@@ -141,7 +142,9 @@ def _next_page(store: Store, storage: str, prefix: str, selection: Selection, op
     return _page_from(view, limit, version, prefix, selection, start)
 
 
-def _page_from(view: KindView, limit: int, version: int, prefix: str, selection: Selection, start: str = "") -> Page:
+def _page_from(
+    view: SortedView[Key, Entry], limit: int, version: int, prefix: str, selection: Selection, start: str = ""
+) -> Page:
     """Return the first `limit` entries from `start` on, with a continue token for the rest.
 
     kube-apiserver sets the token if there are more keys, whether they match or not, so the next page may be empty. If

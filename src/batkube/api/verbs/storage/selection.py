@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from batkube.api.requests.field_selectors import NAME
 from batkube.api.requests.options import ListOptions
-from batkube.cluster.store import Entry, Key, KindView, KubeObject
+from batkube.cluster.sorted_view import SortedView
+from batkube.cluster.store import Entry, Key, KubeObject
 
 _NODE_NAME_FIELD = "spec.nodeName"
 
@@ -54,7 +55,9 @@ class Selection:
             return True
         return self._fields.matches(value if self._to_requested_version is None else self._to_requested_version(value))
 
-    def select(self, view: KindView, start: str = "", limit: int | None = None) -> list[tuple[Key, Entry]]:
+    def select(
+        self, view: SortedView[Key, Entry], start: str = "", limit: int | None = None
+    ) -> list[tuple[Key, Entry]]:
         """Return the first `limit` matching entries from `start` on, sorted by key, as kube-apiserver does."""
         if self.is_single and self._key is not None:
             entry = view.get(self._key)
@@ -67,6 +70,6 @@ class Selection:
             entries = (item for item in entries if self.matches_object(item[1][0]))
         return list(itertools.islice(entries, limit))
 
-    def count_keys(self, view: KindView, start: str) -> int:
+    def count_keys(self, view: SortedView[Key, Entry], start: str) -> int:
         """Return the number of objects of the namespace from key `start` on, whether they match or not."""
         return view.count(max(start, self._prefix), self._end)
