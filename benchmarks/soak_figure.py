@@ -1,6 +1,6 @@
-"""Draw the samples of the soak: p99 latencies and memory over time, of `batkube serve` beside the real control plane.
+"""Draw the samples of soaks: p99 latencies and memory over time.
 
-    python benchmarks/soak_figure.py soak-serve.csv soak-real.csv --out docs/images/soak.svg
+    python benchmarks/soak_figure.py serve=soak-serve.csv real=soak-real.csv --out docs/images/soak.svg
 
 A table of the same samples in Markdown goes to standard output.
 """
@@ -30,13 +30,16 @@ _PANELS = {
     "servers MB": ("resident memory", "MB", False),
 }
 #: Distinguishable without colour too.
-_LINES = ("-", (0, (3.0, 1.4)))
-_LABELS = ("batkube serve", "kube-apiserver + etcd")
+_LINES = ("-", (0, (3.0, 1.4)), (0, (1.0, 1.0)))
 #: Samples of the first minutes, in which the population and the history grow, do not count for the table.
 _WARM_UP_S = 300
 
 
-def draw(samples: list[pd.DataFrame], path: Path) -> None:
+Samples = dict[str, pd.DataFrame]
+"""The samples of each soak, by its label."""
+
+
+def draw(samples: Samples, path: Path) -> None:
     """Write the figure."""
     with house_style():
         from matplotlib.figure import Figure
@@ -47,7 +50,7 @@ def draw(samples: list[pd.DataFrame], path: Path) -> None:
             _draw_panel(axes, samples, column, is_log)
             axes.set_title(title, loc="left", fontsize=9)
             format_axis(axes.yaxis, "latency" if unit == "ms" else "memory", unit, is_log=is_log)
-        end_s = max(frame["elapsed s"].max() for frame in samples)
+        end_s = max(frame["elapsed s"].max() for frame in samples.values())
         for axes in grid[1]:
             axes.set_xlim(0, end_s)
             format_axis(axes.xaxis, "time", "s")
@@ -55,10 +58,10 @@ def draw(samples: list[pd.DataFrame], path: Path) -> None:
         figure.savefig(path, metadata={"Date": None, "Creator": None})
 
 
-def _draw_panel(axes: Axes, samples: list[pd.DataFrame], column: str, is_log: bool) -> None:
+def _draw_panel(axes: Axes, samples: Samples, column: str, is_log: bool) -> None:
     if is_log:
         axes.set_yscale("log")
-    for frame, line, label, colour in zip(samples, _LINES, _LABELS, SERIES, strict=False):
+    for (label, frame), line, colour in zip(samples.items(), _LINES, SERIES, strict=False):
         axes.plot(frame["elapsed s"], frame[column], linestyle=line, label=label, color=colour, linewidth=1.2)
     if not is_log:
         axes.set_ylim(bottom=0)
@@ -67,10 +70,10 @@ def _draw_panel(axes: Axes, samples: list[pd.DataFrame], column: str, is_log: bo
         axes.spines[side].set_visible(False)
 
 
-def table(samples: list[pd.DataFrame]) -> str:
+def table(samples: Samples) -> str:
     """Return a table of the samples after the first minutes."""
-    rows = ["| after the first five minutes | " + " | ".join(_LABELS) + " |", "|---|" + "--:|" * len(samples)]
-    steady = [frame[frame["elapsed s"] > _WARM_UP_S] for frame in samples]
+    rows = ["| after the first five minutes | " + " | ".join(samples) + " |", "|---|" + "--:|" * len(samples)]
+    steady = [frame[frame["elapsed s"] > _WARM_UP_S] for frame in samples.values()]
     for operation in ("create", "create checked", "delete", "list of 50", "get", "kubectl", "rollout"):
         cells = [
             " / ".join(f"{median(frame[f'{operation} {kind} ms'].dropna()):,.0f}" for kind in ("p50", "p99"))
@@ -107,10 +110,10 @@ def _totals(steady: list[pd.DataFrame]) -> dict[str, list[str]]:
 def main() -> None:
     """Draw the figure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("samples", type=Path, nargs=2, help="the CSV files of serve and of the real control plane")
+    parser.add_argument("samples", nargs="+", help="LABEL=FILE: a CSV file of soak.py")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    samples = [pd.read_csv(path) for path in options.samples]
+    samples = {label: pd.read_csv(path) for label, _, path in (entry.partition("=") for entry in options.samples)}
     draw(samples, options.out)
     print(table(samples))
 
