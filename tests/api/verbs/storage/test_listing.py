@@ -45,3 +45,20 @@ def test_a_forged_continue_token_is_rejected(direct: Direct, token: str, problem
 
     assert answer.status == 400
     assert answer.body["message"] == f"invalid continue token: continue key is not valid: {problem}"
+
+
+def test_pages_have_all_objects_of_their_version_while_objects_come_and_go(direct: Direct) -> None:
+    """The keys are sorted once, at the first list; later changes are inserted."""
+    for number in range(0, 40, 2):
+        direct.ask("POST", CONFIG_MAPS, config_map(f"m{number:02}"))
+    first = direct.ask("GET", CONFIG_MAPS, query={"limit": "5"})
+    direct.ask("POST", CONFIG_MAPS, config_map("m11"))
+    direct.ask("DELETE", f"{CONFIG_MAPS}/m12")
+
+    rest = direct.ask("GET", CONFIG_MAPS, query={"limit": "50", "continue": first.body["metadata"]["continue"]})
+    now = direct.ask("GET", CONFIG_MAPS, query={"limit": "8"})
+
+    assert first.body["metadata"]["remainingItemCount"] == 15
+    assert names(first) + names(rest) == [f"m{number:02}" for number in range(0, 40, 2)]
+    assert names(now) == ["m00", "m02", "m04", "m06", "m08", "m10", "m11", "m14"]
+    assert now.body["metadata"]["remainingItemCount"] == 12

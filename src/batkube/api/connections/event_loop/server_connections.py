@@ -64,11 +64,15 @@ class EventLoopConnection(Connection, asyncio.Protocol):
             self._server_connections.queue.submit(self)
 
     def eof_received(self) -> bool:
-        """Handle the end of the client's data; return whether requests remain to be handled."""
+        """Handle the end of the client's data; return whether to keep the connection open for remaining requests.
+
+        asyncio closes a TLS connection in any case, and logs a warning if it is asked to keep it open.
+        """
         self._keeps_alive, self._is_half_closed = False, True
         has_more = self.is_full or bool(self._requests)
         self._is_closing |= not has_more
-        return has_more
+        is_tls = self._transport is not None and self._transport.get_extra_info("sslcontext") is not None
+        return has_more and not is_tls
 
     def process_next(self) -> None:
         """Handle a request, unless the client has disconnected."""

@@ -5,13 +5,13 @@ Errors are worded as by Go's net/http and client-go, since kube-apiserver passes
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import functools
 import http.client
 import io
 import socket
 import ssl
-import threading
 from asyncio import AbstractEventLoop
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -208,8 +208,9 @@ class WebhookThreads:
     def _start_queued(self) -> None:
         while self._queue and self._running < _MAX_CALLS:
             self._running += 1
-            # A daemon thread does not delay the exit of the process.
-            threading.Thread(target=self._run, args=self._queue.popleft(), daemon=True).start()
+            # Unlike Thread.start, this does not wait until the thread runs; no request could be handled meanwhile. Like
+            # a daemon thread, it does not delay the exit of the process.
+            _thread.start_new_thread(self._run, self._queue.popleft())
 
     def _run(self, call: Callable[[], None], on_finished: Callable[[], None]) -> None:
         try:
