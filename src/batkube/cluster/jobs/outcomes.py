@@ -10,7 +10,7 @@ import msgspec
 
 from batkube.cluster.store import Key
 from batkube.kernel.instants import Instant
-from batkube.workloads.model import Job
+from batkube.workloads.model import Job, Requests
 
 #: The profile that jobs.csv shows for a batch/v1 Job of the workload (an object, not a Batsim job).
 OBJECT_PROFILE = "Job"
@@ -100,6 +100,8 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     finished: Instant | None
     phase: str
     reason: str
+    #: The amounts that it requests, or requested before it ended.
+    requests: Requests = ()
 
 
 OutcomeListener = Callable[[Outcome], None]

@@ -11,7 +11,9 @@ from batkube.cluster.jobs.outcomes import JobPodsRecord, PodRecord
 from batkube.cluster.mapping import NAMESPACE
 from batkube.cluster.store import Key
 from batkube.kernel.instants import START, Instant, format_seconds
-from batkube.outputs.writers.csv_fields import csv_field
+from batkube.kernel.quantities import CPU, GPU, MEMORY
+from batkube.outputs.writers.csv_fields import amount_cells, csv_field
+from batkube.workloads.model import Requests
 
 POD_COLUMNS = (
     "pod",
@@ -27,6 +29,9 @@ POD_COLUMNS = (
     "attempts",
     "last_reason",
     "owner",
+    "cpu",
+    "memory",
+    "gpus",
 )
 MACHINE_STATE_COLUMNS = (
     "time",
@@ -38,6 +43,8 @@ MACHINE_STATE_COLUMNS = (
     "nb_unavailable",
 )
 
+#: The resources whose requests have columns.
+_REQUEST_RESOURCES = (CPU, MEMORY, GPU)
 #: Returns the name of a pod, given its key: all pods of jobs are in one namespace.
 _POD_NAME: Callable[[Key], str] = operator.itemgetter(slice(len(NAMESPACE) + 1, None))
 
@@ -56,6 +63,8 @@ class PodsWriter:
         #: The two cells that name a machine, by its id; None for pods that were not placed.
         self._places: dict[int | None, str] = {None: ","}
         self._attempts_of = attempts_of
+        #: The cells of requests: many jobs have equal ones.
+        self._request_cells: dict[Requests, str] = {}
 
     def write(self, record: JobPodsRecord) -> None:
         """Write the pods of one job.
@@ -70,7 +79,7 @@ class PodsWriter:
         if self._attempts_of is not None:
             self._write_with_attempts(record, owner, created, end, self._attempts_of)
             return
-        last_cells = f"{csv_field(record.reason)},{record.owner}\n"
+        last_cells = f"{csv_field(record.reason)},{record.owner}{self._cells_of(job.requests)}\n"
         ends: Iterable[str]
         if _are_equal(record.scheduled) and _are_equal(record.started) and None not in record.machine_ids:
             start = _start_cells(record.scheduled[0], record.started[0])
@@ -89,6 +98,7 @@ class PodsWriter:
     def _write_with_attempts(
         self, record: JobPodsRecord, owner: str, created: str, end: str, attempts_of: AttemptsLookup
     ) -> None:
+        last_cells = f"{record.owner}{self._cells_of(record.job.requests)}\n"
         for key, number, scheduled, started in zip(
             record.keys, record.machine_ids, record.scheduled, record.started, strict=True
         ):
@@ -98,7 +108,7 @@ class PodsWriter:
             attempts = failures + (number is not None)
             reason = csv_field(record.reason or last_reason)
             name = _POD_NAME(key)
-            self._file.write(f"{name}{owner}{node_cells},{created},{times},{end},{attempts},{reason},{record.owner}\n")
+            self._file.write(f"{name}{owner}{node_cells},{created},{times},{end},{attempts},{reason},{last_cells}")
 
     def write_pod(self, record: PodRecord) -> None:
         """Write a pod that does not belong to a workload job."""
@@ -110,8 +120,16 @@ class PodsWriter:
         reason = csv_field(record.reason or last_reason)
         self._file.write(
             f"{name},{csv_field(record.job)},{csv_field(record.workload)},{node_cells},{times},{record.phase},"
-            f"{attempts},{reason},{record.owner}\n"
+            f"{attempts},{reason},{record.owner}{self._cells_of(record.requests)}\n"
         )
+
+    def _cells_of(self, requests: Requests) -> str:
+        """Return the last cells of a row, each after a comma: what the pod requests."""
+        cells = self._request_cells.get(requests)
+        if cells is None:
+            amounts = amount_cells(dict(requests), _REQUEST_RESOURCES)
+            cells = self._request_cells[requests] = "".join(f",{cell}" for cell in amounts)
+        return cells
 
 
 def _are_equal(instants: Sequence[Instant | None]) -> bool:
