@@ -45,7 +45,7 @@ def a_run(folder: Path, policy: str = "easy", **options: object) -> Path:
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Playback:
     folder = tmp_path_factory.mktemp(request.param)
     latencies = folder / "latencies.yaml"
-    latencies.write_text("start: uniform:0.1,2.3\n")
+    latencies.write_text("start: uniform:0.1,2.3\nreport: uniform:0.1,1.7\n")
     options: dict[str, dict[str, object]] = {
         "machines": {},
         "requests": {"resources": "requests"},
