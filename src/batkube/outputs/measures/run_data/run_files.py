@@ -285,6 +285,10 @@ def _find_jobs(path: Path) -> Path:
         raise InputError(
             path, problem=f"contains the jobs of {len(candidates)} runs ({names}…)", remedy="name one of these files"
         )
+    if (path / "experiment.json").is_file():
+        first = next(iter(sorted(path.glob("runs/*/jobs.csv"))), path / "runs" / "NAME" / "jobs.csv").parent
+        problem = "is the folder of an experiment, not of a run"
+        raise InputError(path, problem=problem, remedy=f"name one of its runs: {first}")
     raise InputError(
         path, problem="is not a run's output folder: it contains no jobs.csv", remedy="use the --out of a run"
     )
