@@ -1,0 +1,43 @@
+"""What the outputs can derive from the name of a scheduler: its order, and by which rule jobs overtake."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class SchedulingRule(msgspec.Struct, frozen=True):
+    """The rule of a scheduler, as far as it explains waits."""
+
+    #: What its order is by, if the first waiting job blocks all others: `submission`, `estimate`, `priority`; else "".
+    strict_order: str = ""
+    #: Whether it holds free resources back for jobs that wait.
+    reserves: bool = False
+    #: Why a job may be placed before one that was queued earlier.
+    overtaking: str = ""
+
+
+_FITS = "it fitted: this policy starts every job that fits"
+_RULES = {
+    "fcfs": SchedulingRule("submission", overtaking="the other job was queued again after it was stopped"),
+    "sleep": SchedulingRule("submission", overtaking="the other job was queued again after it was stopped"),
+    "sjf": SchedulingRule("estimate", overtaking="its estimate is shorter"),
+    "priority": SchedulingRule("priority", overtaking="its priority is higher"),
+    "easy": SchedulingRule(reserves=True, overtaking="EASY backfilling: it did not delay the head of the queue"),
+    "conservative": SchedulingRule(reserves=True, overtaking="conservative backfilling: it delayed no planned start"),
+    "fluxion": SchedulingRule(reserves=True, overtaking="it fitted beside the reservations"),
+    "first-fit": SchedulingRule(overtaking=_FITS),
+    "best-fit": SchedulingRule(overtaking=_FITS),
+    "worst-fit": SchedulingRule(overtaking=_FITS),
+    "random": SchedulingRule(overtaking=_FITS),
+}
+_ALIASES = {"pack": "best-fit", "spread": "worst-fit", "fifo": "fcfs"}
+_UNKNOWN_POLICY = SchedulingRule(overtaking="the policy decided so")
+_PROGRAM = SchedulingRule(overtaking="its pods were placed first: they fitted, or came first in the scheduler's queue")
+
+
+def rule_of(scheduler: str) -> SchedulingRule:
+    """Return the rule of a scheduler by its name in the manifest, such as `policy:easy`."""
+    name = scheduler.removeprefix("policy:")
+    if name == scheduler:
+        return _PROGRAM
+    return _RULES.get(_ALIASES.get(name, name), _UNKNOWN_POLICY)
