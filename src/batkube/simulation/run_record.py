@@ -21,6 +21,7 @@ from batkube.outputs.files.manifest import fingerprint, write_json
 from batkube.outputs.writers.devices_csv import write_devices
 from batkube.outputs.writers.energy_csv import write_consumed_energy, write_pstate_changes
 from batkube.outputs.writers.jobs_csv import GANG_COLUMNS, ExtraColumns, write_jobs
+from batkube.outputs.writers.nodes_csv import write_nodes
 from batkube.outputs.writers.schedule_csv import summary_of, write_schedule
 from batkube.outputs.writers.schedulers_csv import SchedulerShare, write_schedulers
 from batkube.programs.observation.failed_attempts import version_in_log
@@ -58,6 +59,7 @@ class RunRecord:
         outcomes, energy = self.simulation.all_outcomes, self.simulation.energy
         joules_of = None if energy is None else energy.joules_by_job
         write_jobs(folder.file("jobs.csv"), outcomes, self._gang_columns(), joules_of)
+        write_nodes(folder.file("nodes.csv"), self.simulation.world.machines)
         summary = summary_of(
             outcomes,
             self.simulation.machine_states,
