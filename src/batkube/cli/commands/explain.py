@@ -20,8 +20,8 @@ def explain(
 ) -> None:
     """Explain why a job, pod or node was where it was.
 
-    Who held what it needed while it waited, who overtook it and by which rule, each failed attempt, and why its node was
-    chosen. A run with --explain records the schedulers' own reasons, too.
+    Who held what it needed while it waited, who overtook it and by which rule, each failed attempt, and why its node
+    was chosen. A run with --explain records the schedulers' own reasons, too.
 
     \b
     batkube explain out 'w0!17'

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from batkube.kernel.instants import Instant, human_duration
+from batkube.kernel.instants import Instant
 from batkube.outputs.explain.model import Attempt, Choice, JournalFact, NodeScore, Reservation
 from batkube.outputs.explain.units import Unit
+from batkube.outputs.explain.words import exact_time
 from batkube.outputs.playback.cells import at_resolution
 from batkube.outputs.playback.journal_entries import read_journal
 from batkube.outputs.playback.model import JournalEntry
@@ -17,6 +18,8 @@ from batkube.outputs.playback.playback import Playback
 REASONS = "reasons.jsonl"
 #: Events of the journal that change nodes, and stop what runs on them.
 _NODE_LOSSES = {"fail": "failed", "remove": "was removed", "drain": "was drained", "reclaim": "was reclaimed"}
+#: Events of the journal that end a pod.
+_ENDS = ("evict", "reject", "finish")
 
 
 class Evidence:
@@ -86,7 +89,7 @@ class Evidence:
 
     def facts(self, unit: Unit) -> tuple[JournalFact, ...]:
         """Return what else happened to a unit, in order of time."""
-        entries = [*self._during(self._journal, unit), *self._of_pods(self._journal, unit)]
+        entries = [*self._of_execution(unit), *self._of_pods(self._journal, unit)]
         facts = [
             JournalFact(at_resolution(entry.at), text)
             for entry in sorted(entries, key=lambda entry: entry.number)
@@ -105,7 +108,7 @@ class Evidence:
         fields = entry.fields
         ranks = f" (ranks {fields['pods']})" if fields.get("pods") else ""
         if entry.event == "evict":
-            return f"evicted{ranks}{self._evicted_by(entry)}"
+            return f"evicted{ranks}{self._evicted_by(entry, unit)}"
         if entry.event == "nominate":
             return f"{fields.get('node')} was nominated{ranks}: pods of lower priority are evicted from it"
         if entry.event == "admit":
@@ -117,21 +120,24 @@ class Evidence:
         if entry.event in ("reject", "refuse"):
             return f"{entry.event}ed by the {'scheduler' if entry.event == 'reject' else 'API'}: {fields.get('reason')}"
         if entry.event == "late":
-            return f"its binding came {human_duration(_number(fields, 'by'))} late"
+            return f"its binding came {exact_time(_number(fields, 'by'))} late"
         return ""
 
-    def _evicted_by(self, entry: JournalEntry) -> str:
+    def _evicted_by(self, entry: JournalEntry, unit: Unit) -> str:
         """Return for whom a job or pod was evicted, if that was recorded."""
-        for name in (entry.fields.get("job"), entry.fields.get("pod")):
-            for reason in self._reasons.get(str(name), ()):
-                if reason.event == "evict" and at_resolution(reason.at) == at_resolution(entry.at):
-                    fields = reason.fields
-                    more = f" (priority {fields['by_priority']} > {fields['priority']})" if "priority" in fields else ""
-                    return (
-                        f" to make room for {fields.get('by')}{more}" if "by" in fields else f": {fields.get('text')}"
-                    )
-        reason_text = entry.fields.get("reason")
-        return f": {reason_text}" if reason_text else ""
+        names = dict.fromkeys([unit.name, *(pod.name for pod in unit.pods)])
+        for reason in (reason for name in names for reason in self._reasons.get(name, ())):
+            if reason.event == "evict" and at_resolution(reason.at) == at_resolution(entry.at):
+                return _eviction_text(reason.fields)
+        return f": {entry.fields['reason']}" if entry.fields.get("reason") else ""
+
+    def _of_execution(self, unit: Unit) -> Iterator[JournalEntry]:
+        """Yield the entries of the journal about one execution of a job: from its submission to the next one."""
+        execution = -1
+        for entry in self._journal.get(unit.name, ()):
+            execution += entry.event in ("submit", "resubmit")
+            if execution == unit.execution:
+                yield entry
 
     def _during(self, entries: Mapping[str, list[JournalEntry]], unit: Unit) -> Iterator[JournalEntry]:
         """Yield the entries about a unit's job from its queueing to its end."""
@@ -145,7 +151,9 @@ class Evidence:
         for pod in unit.pods:
             for entry in entries.get(pod.name, ()):
                 at = at_resolution(entry.at)
-                if pod.created <= at and (pod.ended is None or at <= pod.ended):
+                # At the instant at which a pod ends, its successor may already have its name.
+                is_own = pod.ended is None or at < pod.ended or at == pod.created or entry.event in _ENDS
+                if pod.created <= at and is_own and (pod.ended is None or at <= pod.ended):
                     yield entry
 
 
@@ -162,10 +170,18 @@ def _by_subject(entries: tuple[JournalEntry, ...]) -> dict[str, list[JournalEntr
 def _start_text(fields: Mapping[str, object]) -> str:
     if fields.get("rule") != "backfilling":
         return str(fields.get("text", ""))
-    head = f"{fields.get('head')}, which was to start by {human_duration(_number(fields, 'head_start'))}"
+    head = f"{fields.get('head')}, which was to start by {exact_time(_number(fields, 'head_start'))}"
     if fields.get("is_short"):
-        return f"backfilling: it was to end by {human_duration(_number(fields, 'end'))}, before the start of {head}"
+        return f"backfilling: it was to end by {exact_time(_number(fields, 'end'))}, before the start of {head}"
     return f"backfilling: it used none of the machines reserved for {head}"
+
+
+def _eviction_text(fields: Mapping[str, object]) -> str:
+    if "by" not in fields:
+        return f": {fields.get('text')}"
+    has_priorities = "by_priority" in fields and "priority" in fields
+    priorities = f" (priority {fields['by_priority']} > {fields['priority']})" if has_priorities else ""
+    return f" to make room for {fields['by']}{priorities}"
 
 
 def _scores(fields: Mapping[str, object]) -> Iterator[NodeScore]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from batkube.kernel.instants import Duration, Instant
-from batkube.kernel.quantities import PODS
+from batkube.kernel.quantities import MACHINE, PODS
 from batkube.outputs.explain.model import NodeExplanation, StatusPeriod, Stay, Use
 from batkube.outputs.explain.units import owner_name
 from batkube.outputs.playback.model import Node, NodeStatus, Pod
@@ -25,7 +25,7 @@ def explain_node(playback: Playback, node: Node) -> NodeExplanation:
     uses = tuple(
         Use(resource, capacity, integrals[resource] / (capacity * lifetime), peaks[resource])
         for resource, capacity in node.capacity.items()
-        if capacity and lifetime and (peaks[resource] or resource == playback.main_resource)
+        if capacity and lifetime and _is_shown(resource, playback.main_resource, peaks[resource])
     )
     return NodeExplanation(
         node.name,
@@ -42,12 +42,17 @@ def explain_node(playback: Playback, node: Node) -> NodeExplanation:
     )
 
 
+def _is_shown(resource: str, main_resource: str, peak: int) -> bool:
+    """Return whether the use of a resource is informative: whole machines are used with all that they have."""
+    return resource == main_resource or (peak > 0 and main_resource != MACHINE)
+
+
 def _use_over_time(playback: Playback, pods: Sequence[Pod]) -> tuple[Mapping[str, int], Mapping[str, int], int]:
     """Return, by resource, the integral of its use and the peak; and how long any pod was on the node."""
     changes: list[_Change] = []
     for pod in pods:
         assert pod.bound is not None, "selected above"
-        amounts = {**pod.requests, PODS: 1}
+        amounts: Mapping[str, int] = {**pod.requests, PODS: 1}
         changes.append((pod.bound, 1, amounts))
         changes.append((playback.end if pod.ended is None else pod.ended, -1, amounts))
     # Resources are released before they are used again.

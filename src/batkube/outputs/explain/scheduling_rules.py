@@ -12,6 +12,10 @@ class SchedulingRule(msgspec.Struct, frozen=True):
     strict_order: str = ""
     #: Whether it holds free resources back for jobs that wait.
     reserves: bool = False
+    #: Whether a higher priority alone may decide who is placed first.
+    has_priorities: bool = False
+    #: Whether a job is placed as soon as it fits, so that smaller ones overtake.
+    compares_requests: bool = False
     #: Why a job may be placed before one that was queued earlier.
     overtaking: str = ""
 
@@ -21,18 +25,20 @@ _RULES = {
     "fcfs": SchedulingRule("submission", overtaking="the other job was queued again after it was stopped"),
     "sleep": SchedulingRule("submission", overtaking="the other job was queued again after it was stopped"),
     "sjf": SchedulingRule("estimate", overtaking="its estimate is shorter"),
-    "priority": SchedulingRule("priority", overtaking="its priority is higher"),
+    "priority": SchedulingRule("priority", has_priorities=True, overtaking="its priority is higher"),
     "easy": SchedulingRule(reserves=True, overtaking="EASY backfilling: it did not delay the head of the queue"),
     "conservative": SchedulingRule(reserves=True, overtaking="conservative backfilling: it delayed no planned start"),
     "fluxion": SchedulingRule(reserves=True, overtaking="it fitted beside the reservations"),
-    "first-fit": SchedulingRule(overtaking=_FITS),
-    "best-fit": SchedulingRule(overtaking=_FITS),
-    "worst-fit": SchedulingRule(overtaking=_FITS),
-    "random": SchedulingRule(overtaking=_FITS),
+    "first-fit": SchedulingRule(compares_requests=True, overtaking=_FITS),
+    "best-fit": SchedulingRule(compares_requests=True, overtaking=_FITS),
+    "worst-fit": SchedulingRule(compares_requests=True, overtaking=_FITS),
+    "random": SchedulingRule(compares_requests=True, overtaking=_FITS),
 }
 _ALIASES = {"pack": "best-fit", "spread": "worst-fit", "fifo": "fcfs"}
 _UNKNOWN_POLICY = SchedulingRule(overtaking="the policy decided so")
-_PROGRAM = SchedulingRule(overtaking="its pods were placed first: they fitted, or came first in the scheduler's queue")
+_PROGRAM = SchedulingRule(
+    has_priorities=True, compares_requests=True, overtaking="its pods fitted, or came first in the scheduler's queue"
+)
 
 
 def rule_of(scheduler: str) -> SchedulingRule:

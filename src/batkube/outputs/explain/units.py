@@ -24,6 +24,8 @@ class Unit(msgspec.Struct, frozen=True):
     pods: tuple[Pod, ...]
     #: How many pods it has to place.
     size: int
+    #: The position among the executions of its job.
+    execution: int = 0
     started: Instant | None = None
     ended: Instant | None = None
     priority: int = 0
@@ -48,6 +50,12 @@ class Unit(msgspec.Struct, frozen=True):
         if bound is not None:
             return bound
         return NEVER if self.ended is None else self.ended
+
+    def is_queued_after(self, other: Unit) -> bool:
+        """Return whether it was queued later; of jobs that were queued again, the order at one instant is unknown."""
+        if self.queued == other.queued:
+            return not self.execution and not other.execution and self.number > other.number
+        return self.queued > other.queued
 
     @property
     def requests(self) -> Mapping[str, int]:
@@ -78,6 +86,7 @@ def units_of_job(playback: Playback, job: Job) -> list[Unit]:
                 execution.queued,
                 own,
                 size,
+                position,
                 execution.started,
                 execution.ended,
                 job.priority,
@@ -100,7 +109,7 @@ def _run_time(execution: Execution) -> Duration | None:
 
 def unit_of_pod(pod: Pod, priority: int = 0) -> Unit:
     """Return the unit of a single pod."""
-    return Unit(pod.name, pod.number, pod.created, (pod,), 1, pod.started, pod.ended, priority)
+    return Unit(pod.name, pod.number, pod.created, (pod,), 1, 0, pod.started, pod.ended, priority)
 
 
 def holders_by_name(playback: Playback, pods: Iterable[Pod]) -> dict[str, list[Pod]]:

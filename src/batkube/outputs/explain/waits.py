@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from batkube.kernel.instants import Instant
+from batkube.kernel.quantities import MACHINE
 from batkube.outputs.explain.model import Cause, Holder, WaitPeriod
 from batkube.outputs.explain.room import Room, RoomOverTime, slots_on
 from batkube.outputs.explain.scheduling_rules import SchedulingRule
@@ -50,7 +51,7 @@ class WaitAnalysis:
                 groups[-1].append(step)
             else:
                 groups.append([step])
-        ends = [group[0].at for group in groups[1:]] + [self._end]
+        ends = [*(group[0].at for group in groups[1:]), self._end][: len(groups)]
         return tuple(self._period(group, end) for group, end in zip(groups, ends, strict=True))
 
     def released_by(self) -> tuple[str, ...]:
@@ -61,14 +62,18 @@ class WaitAnalysis:
         if not short:
             return ()
         instant = min((room.at for room in self._rooms if room.at > short[-1]), default=self._end)
-        return tuple(holders_by_name(self._playback, (pod for pod in self._others if pod.ended == instant)))
+        ended = [pod for pod in self._others if pod.ended == instant]
+        if MACHINE not in self._unit.requests:
+            # Room on other nodes does not matter.
+            own_nodes = node_names(self._unit.pods)
+            ended = [pod for pod in ended if pod.node in own_nodes] or ended
+        return tuple(holders_by_name(self._playback, ended))
 
     def _steps(self) -> Iterator[_Step]:
         """Yield a step for each instant at which the room, or the first of the queue, changed."""
         turns = {at for other in self._ahead for at in (other.queued, other.wait_end)}
-        instants = sorted(
-            {room.at for room in self._rooms} | {at for at in turns if self._unit.queued < at < self._end}
-        )
+        changes = {at for at in turns if self._unit.queued < at < self._end}
+        instants = sorted({room.at for room in self._rooms} | changes)
         rooms = list(self._rooms)
         for at in instants:
             while len(rooms) > 1 and rooms[1].at <= at:
