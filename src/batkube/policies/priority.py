@@ -34,7 +34,8 @@ class Priority(Policy):
         while (job := self._waiting.head(view.queue)) is not None:
             if self._preempt and not view.free.holds(job):
                 for victim in _victims(view, job):
-                    yield Evict(victim.job, Preempted(job.key, victim.job.priority, job.priority))
+                    reason = Preempted(job.key, victim.job.priority, job.priority) if view.is_explained else None
+                    yield Evict(victim.job, reason)
             placement = view.free.fit(job)
             if placement is None:
                 if view.is_explained:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from batkube.kernel.instants import LATEST_NS, Duration, Instant
+from batkube.kernel.instants import LATEST_NS, START, Duration, Instant
 from batkube.outputs.playback.model import Execution, Job, Pod
 from batkube.outputs.playback.playback import Playback
 
@@ -29,6 +29,8 @@ class Unit(msgspec.Struct, frozen=True):
     started: Instant | None = None
     ended: Instant | None = None
     priority: int = 0
+    #: When its job was submitted first.
+    submitted: Instant = START
     #: The longest run time that the scheduler could know, or the true one.
     estimate: Duration | None = None
 
@@ -90,6 +92,7 @@ def units_of_job(playback: Playback, job: Job) -> list[Unit]:
                 execution.started,
                 execution.ended,
                 job.priority,
+                job.submitted,
                 estimate,
             )
         )
@@ -109,7 +112,7 @@ def _run_time(execution: Execution) -> Duration | None:
 
 def unit_of_pod(pod: Pod, priority: int = 0) -> Unit:
     """Return the unit of a single pod."""
-    return Unit(pod.name, pod.number, pod.created, (pod,), 1, 0, pod.started, pod.ended, priority)
+    return Unit(pod.name, pod.number, pod.created, (pod,), 1, 0, pod.started, pod.ended, priority, pod.created)
 
 
 def holders_by_name(playback: Playback, pods: Iterable[Pod]) -> dict[str, list[Pod]]:

@@ -137,10 +137,12 @@ def _holder(name: str, pods: Sequence[Pod]) -> Holder:
     return Holder(name, len(pods), since, until, node_names(pods))
 
 
-def rank_of(unit: Unit, rule: SchedulingRule) -> tuple[int, int, int]:
+def rank_of(unit: Unit, rule: SchedulingRule) -> tuple[int, ...]:
     """Return the place of a unit in the order of a policy: the lowest comes first."""
-    by = {"estimate": unit.estimate or 0, "priority": -unit.priority}.get(rule.strict_order, 0)
-    return by, unit.queued, unit.number
+    if rule.strict_order == "priority":
+        return -unit.priority, unit.submitted, unit.queued, unit.number
+    estimate = unit.estimate or 0
+    return estimate if rule.strict_order == "estimate" else 0, unit.queued, unit.number
 
 
 def _ahead(units: Sequence[Unit], unit: Unit, rule: SchedulingRule) -> list[Unit]:
