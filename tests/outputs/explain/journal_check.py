@@ -103,7 +103,7 @@ def _check_period(occupancy: Occupancy, name: str, period: Mapping[str, Any], ma
         yield f"{name}: {max(free)} machines were free, and it needed {needed}"
     if cause in ("reservation", "scheduler") and min(free) < needed:
         yield f"{name}: only {min(free)} machines were free, and it needed {needed}"
-    if cause == "order" and not occupancy.is_waiting(period["first"], end - 1):
+    if (cause == "order" or period["first"]) and not occupancy.is_waiting(period["first"], end - 1):
         yield f"{name}: {period['first']} did not wait just before {end}"
     named = 0
     for holder in period["holders"]:

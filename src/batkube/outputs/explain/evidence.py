@@ -31,6 +31,7 @@ class Evidence:
         self.has_reasons = path.is_file()
         self._journal = _by_subject(playback.journal)
         self._reasons = _by_subject(read_journal(path)) if self.has_reasons else {}
+        self._evictions = [entry for entries in self._reasons.values() for entry in entries if entry.event == "evict"]
         self._losses = [entry for entry in playback.journal if entry.event in _NODE_LOSSES]
 
     def start_reason(self, name: str, at: Instant | None) -> str:
@@ -102,7 +103,17 @@ class Evidence:
             if lost and any(pod.node in lost and pod.is_bound(Instant(at - 1)) for pod in unit.pods):
                 names = ", ".join(sorted(lost))
                 facts.append(JournalFact(at, f"{names}, on which it ran, {_NODE_LOSSES[entry.event]}"))
+        facts += self._evictions_for(unit)
         return tuple(sorted(dict.fromkeys(facts), key=lambda fact: fact.at))
+
+    def _evictions_for(self, unit: Unit) -> Iterator[JournalFact]:
+        """Yield the recorded evictions that made room for a unit."""
+        names = {unit.name, *(pod.name for pod in unit.pods)}
+        for entry in self._evictions:
+            at = at_resolution(entry.at)
+            if entry.fields.get("by") in names and unit.queued <= at <= unit.wait_end:
+                victim = entry.fields.get("job") or entry.fields.get("pod")
+                yield JournalFact(at, f"{victim} was evicted to make room for it")
 
     def _fact_text(self, entry: JournalEntry, unit: Unit) -> str:
         fields = entry.fields

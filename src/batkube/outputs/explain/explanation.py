@@ -114,7 +114,7 @@ class Explainer:
             Duration(max(0, end - unit.queued)),
             unit.size,
             node_names(unit.pods),
-            wait.periods(),
+            wait.periods,
             wait.released_by(),
             overtakers_of(others, unit, self._rule, self._evidence),
             self._evidence.start_reason(unit.name, unit.bound),

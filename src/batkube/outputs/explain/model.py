@@ -49,7 +49,8 @@ class WaitPeriod(msgspec.Struct, frozen=True):
     holders: tuple[Holder, ...] = ()
     #: How many others held resources earlier in the period.
     earlier_holders: int = 0
-    #: With `order`: the job that came first during most of the period, how many did, and the order.
+    #: With `order`, and with `reservation` under EASY: the job that came first at the end of the period, how many
+    #: did during the period, and the order.
     first: str = ""
     first_count: int = 0
     order: str = ""
@@ -128,7 +129,7 @@ class Placement(msgspec.Struct, frozen=True):
     pods: int
     nodes: tuple[str, ...]
     periods: tuple[WaitPeriod, ...]
-    #: Those that ended at the instant at which it fitted at last.
+    #: Those that ended at the instant at which it could be placed.
     released_by: tuple[str, ...]
     overtaken_by: tuple[Overtaker, ...]
     #: The reason that the policy recorded for starting it; "" if none.

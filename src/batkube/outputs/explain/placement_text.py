@@ -65,7 +65,7 @@ class PlacementText:
         reason = f"; {placement.start_reason}" if placement.start_reason else ""
         yield f"{exact_time(bound)}  placed {wait} on {name_list(placement.nodes)}{reason}"
         if placement.released_by:
-            yield f"  it fitted when {name_list(placement.released_by)} ended"
+            yield f"  room was made when {name_list(placement.released_by)} ended"
         if placement.first_bound is not None and placement.first_bound < bound:
             held = exact_time(bound - placement.first_bound)
             yield f"  its first pod had a node since {exact_time(placement.first_bound)}: {held} before the last one"
@@ -76,7 +76,8 @@ class PlacementText:
             first = f"{period.first_count} jobs, at last {period.first}" if period.first_count > 1 else period.first
             yield f"{span}  behind {first}: {_ORDERS.get(period.order, period.order)}"
         elif period.cause is Cause.RESERVATION:
-            yield f"{span}  it would have fitted, but free {self._counted} were held back for other jobs"
+            free = f"free {self._counted} were held back for {period.first or 'other jobs'}"
+            yield f"{span}  it would have fitted, but {free}"
         elif period.cause is Cause.SCHEDULER:
             yield f"{span}  its requests would have fitted, and the scheduler did not place it"
         else:
@@ -86,7 +87,8 @@ class PlacementText:
     def _shortage(self, period: WaitPeriod) -> str:
         if self._counted == "machines":
             available = f"{period.capacity} machines take jobs"
-            free = f"at most {period.fitting} of {period.capacity} were free"
+            most = f"at most {period.fitting}" if period.fitting else "none"
+            free = f"{most} of {period.capacity} {'were' if period.fitting else 'was'} free"
         else:
             available = f"all nodes together have room for {period.capacity}"
             free = f"the nodes had room for {f'at most {period.fitting}' if period.fitting else 'none'}"
@@ -102,7 +104,8 @@ class PlacementText:
         if rest:
             yield f"  {len(rest)} more had {self._count(sum(holder.pods for holder in rest))}"
         if period.earlier_holders:
-            yield f"  {period.earlier_holders} others had some earlier in this time"
+            others = "1 other" if period.earlier_holders == 1 else f"{period.earlier_holders} others"
+            yield f"  {others} had some earlier in this time"
 
     def _overtaking_lines(self, overtakers: Sequence[Overtaker]) -> Iterator[str]:
         if not overtakers:

@@ -10,8 +10,8 @@ class SchedulingRule(msgspec.Struct, frozen=True):
 
     #: What its order is by, if the first waiting job blocks all others: `submission`, `estimate`, `priority`; else "".
     strict_order: str = ""
-    #: Whether it holds free resources back for jobs that wait.
-    reserves: bool = False
+    #: For whom it holds free resources back: the `first` waiting job, or `any`; "" if it does not.
+    reserves_for: str = ""
     #: Whether a higher priority alone may decide who is placed first.
     has_priorities: bool = False
     #: Whether a job is placed as soon as it fits, so that smaller ones overtake.
@@ -26,9 +26,11 @@ _RULES = {
     "sleep": SchedulingRule("submission", overtaking="the other job was queued again after it was stopped"),
     "sjf": SchedulingRule("estimate", overtaking="its estimate is shorter"),
     "priority": SchedulingRule("priority", has_priorities=True, overtaking="its priority is higher"),
-    "easy": SchedulingRule(reserves=True, overtaking="EASY backfilling: it did not delay the head of the queue"),
-    "conservative": SchedulingRule(reserves=True, overtaking="conservative backfilling: it delayed no planned start"),
-    "fluxion": SchedulingRule(reserves=True, overtaking="it fitted beside the reservations"),
+    "easy": SchedulingRule(reserves_for="first", overtaking="EASY backfilling: it did not delay the head of the queue"),
+    "conservative": SchedulingRule(
+        reserves_for="any", overtaking="conservative backfilling: it delayed no planned start"
+    ),
+    "fluxion": SchedulingRule(reserves_for="any", overtaking="it fitted beside the reservations"),
     "first-fit": SchedulingRule(compares_requests=True, overtaking=_FITS),
     "best-fit": SchedulingRule(compares_requests=True, overtaking=_FITS),
     "worst-fit": SchedulingRule(compares_requests=True, overtaking=_FITS),

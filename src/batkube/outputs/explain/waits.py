@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -43,8 +44,9 @@ class WaitAnalysis:
         #: Pods of others that held resources during the wait.
         self._others = [pod for pod in playback.pods if self._holds_during(pod, unit.queued, self._end)]
 
+    @functools.cached_property
     def periods(self) -> tuple[WaitPeriod, ...]:
-        """Return the periods of the wait, in order; none if it did not wait."""
+        """The periods of the wait, in order; none if it did not wait."""
         groups: list[list[_Step]] = []
         for step in self._steps():
             if groups and groups[-1][-1].cause is step.cause:
@@ -55,13 +57,14 @@ class WaitAnalysis:
         return tuple(self._period(group, end) for group, end in zip(groups, ends, strict=True))
 
     def released_by(self) -> tuple[str, ...]:
-        """Return who ended at the instant at which the unit fitted at last, on nodes that it could use."""
-        if self._unit.bound is None:
+        """Return who ended at the instant at which the unit could be placed, on nodes that it could use.
+
+        That is when it was placed, unless it would have fitted before and only the scheduler was late.
+        """
+        if self._unit.bound is None or not self.periods:
             return ()
-        short = [room.at for room in self._rooms if room.fitting < self._needed(room.at)]
-        if not short:
-            return ()
-        instant = min((room.at for room in self._rooms if room.at > short[-1]), default=self._end)
+        last = self.periods[-1]
+        instant = last.begin if last.cause is Cause.SCHEDULER else self._end
         ended = [pod for pod in self._others if pod.ended == instant]
         if MACHINE not in self._unit.requests:
             # Room on other nodes does not matter.
@@ -84,13 +87,14 @@ class WaitAnalysis:
         needed = self._needed(at)
         waiting = (other for other in self._ahead if other.queued <= at < other.wait_end)
         first = min(waiting, key=lambda unit: rank_of(unit, self._rule), default=None)
-        if first is not None:
+        if first is not None and self._rule.strict_order:
             cause = Cause.ORDER
         elif room.fitting < needed:
             cause = Cause.RESOURCES
         else:
-            cause = Cause.RESERVATION if self._rule.reserves else Cause.SCHEDULER
-        return _Step(at, cause, needed, room, "" if first is None else first.name)
+            cause = Cause.RESERVATION if self._rule.reserves_for else Cause.SCHEDULER
+        is_named = first is not None and cause in (Cause.ORDER, Cause.RESERVATION)
+        return _Step(at, cause, needed, room, first.name if first is not None and is_named else "")
 
     def _needed(self, at: Instant) -> int:
         """Return how many pods had no node at an instant."""
@@ -146,8 +150,8 @@ def rank_of(unit: Unit, rule: SchedulingRule) -> tuple[int, ...]:
 
 
 def _ahead(units: Sequence[Unit], unit: Unit, rule: SchedulingRule) -> list[Unit]:
-    """Return the units that were before `unit` in a strict order for some time of its wait."""
-    if not rule.strict_order:
+    """Return the units that were before `unit` for some time of its wait, if only the first one counts."""
+    if not rule.strict_order and rule.reserves_for != "first":
         return []
     rank = rank_of(unit, rule)
     return [
