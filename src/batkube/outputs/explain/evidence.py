@@ -103,6 +103,11 @@ class Evidence:
             if lost and any(pod.node in lost and pod.is_bound(Instant(at - 1)) for pod in unit.pods):
                 names = ", ".join(sorted(lost))
                 facts.append(JournalFact(at, f"{names}, on which it ran, {_NODE_LOSSES[entry.event]}"))
+        facts += [
+            JournalFact(at_resolution(entry.at), f"left in the queue: {entry.fields.get('text')}")
+            for entry in self._during(self._reasons, unit)
+            if entry.event == "wait" and entry.fields.get("rule") == "text"
+        ]
         facts += self._evictions_for(unit)
         return tuple(sorted(dict.fromkeys(facts), key=lambda fact: fact.at))
 

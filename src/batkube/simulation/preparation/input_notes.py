@@ -40,8 +40,8 @@ _IGNORED_GANG_TERMS = FidelityNote(
 _IGNORED_FLAGS = FidelityNote(
     "scheduler", "ignores flags beside its configuration file; set them by --scheduler-config"
 )
-_EXPLAINED_TIES = FidelityNote(
-    "explain", "--explain makes the scheduler log more, which changes how it breaks ties between equal nodes"
+_OTHER_RANDOM_NUMBERS = FidelityNote(
+    "explain", "--explain makes the scheduler log more, and so draw other random numbers, as with another seed"
 )
 
 
@@ -64,7 +64,7 @@ def note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
 
         for program in inputs.external_programs:
             if VERBOSITY in program.arguments:
-                notes.add(_EXPLAINED_TIES, example=program.name)
+                notes.add(_OTHER_RANDOM_NUMBERS, example=program.name)
             for flag, field in ignored_flags(program):
                 notes.add(_IGNORED_FLAGS, example=f"{program.name} {flag}: write {field}")
 
