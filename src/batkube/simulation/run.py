@@ -218,7 +218,7 @@ def execute(
             digest = journal.digest
             reasons.flush()
         record = RunRecord(inputs, simulation, digest, failure, command, stopwatch, pack)
-        log.info("over at %s of virtual time, with digest %s", human_duration(simulation.world.clock.now), digest)
+        log.info("ended at virtual time %s, with digest %s", human_duration(simulation.world.clock.now), digest)
         try:
             record.write(folder)
         except Exception as error:
