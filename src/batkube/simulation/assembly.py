@@ -109,12 +109,7 @@ class Simulation:
 
 
 def assemble(
-    inputs: Inputs,
-    journal: Journal,
-    reasons: Journal,
-    pods_file: TextIO,
-    states_file: TextIO,
-    scheduler_folder: Path,
+    inputs: Inputs, journal: Journal, reasons: Journal, pods_file: TextIO, states_file: TextIO, scheduler_folder: Path
 ) -> Simulation:
     """Wire one run: workload → store → scheduler → kubelets → outputs.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from batkube.kernel.instants import Instant
-from batkube.outputs.explain.model import Attempt, Choice, JournalFact, NodeScore, Reservation
+from batkube.outputs.explain.model import FailedAttempts, JournalFact, NodeChoice, NodeScore, PlannedStart
 from batkube.outputs.explain.units import Unit
 from batkube.outputs.explain.words import exact_time
 from batkube.outputs.playback.cells import at_resolution
@@ -41,10 +41,10 @@ class Evidence:
                 return _start_text(entry.fields)
         return ""
 
-    def reservations(self, unit: Unit) -> tuple[Reservation, ...]:
+    def reservations(self, unit: Unit) -> tuple[PlannedStart, ...]:
         """Return what the policy planned for a waiting job, in order; each replaces the one before."""
         return tuple(
-            Reservation(
+            PlannedStart(
                 at_resolution(entry.at),
                 at_resolution(_number(entry.fields, "start")),
                 str(entry.fields.get("machines", "")),
@@ -54,10 +54,10 @@ class Evidence:
             if entry.fields.get("rule") == "reservation"
         )
 
-    def attempts(self, unit: Unit) -> tuple[Attempt, ...]:
+    def attempts(self, unit: Unit) -> tuple[FailedAttempts, ...]:
         """Return the failed attempts for a unit's pods, those with the same reason one after the other as one."""
         entries = self._reasons if self.has_reasons else self._journal
-        groups: list[Attempt] = []
+        groups: list[FailedAttempts] = []
         reason = ""
         for entry in sorted(self._of_pods(entries, unit), key=lambda entry: entry.number):
             if entry.event == "unschedulable":
@@ -67,15 +67,15 @@ class Evidence:
             text, at = str(entry.fields.get("reason", reason)), at_resolution(entry.at)
             plugins = _texts(entry.fields, "plugins")
             if groups and (groups[-1].reason, groups[-1].plugins) == (text, plugins):
-                groups[-1] = Attempt(groups[-1].first, at, groups[-1].count + 1, text, plugins)
+                groups[-1] = FailedAttempts(groups[-1].first, at, groups[-1].count + 1, text, plugins)
             else:
-                groups.append(Attempt(at, at, 1, text, plugins))
+                groups.append(FailedAttempts(at, at, 1, text, plugins))
         return tuple(groups)
 
-    def choices(self, unit: Unit) -> tuple[Choice, ...]:
+    def choices(self, unit: Unit) -> tuple[NodeChoice, ...]:
         """Return how a real scheduler chose the node of each pod."""
         return tuple(
-            Choice(
+            NodeChoice(
                 at_resolution(entry.at),
                 str(entry.fields.get("pod", "")),
                 str(entry.fields.get("node", "")),

@@ -11,7 +11,7 @@ from batkube.kernel.instants import Duration
 from batkube.kernel.quantities import MACHINE
 from batkube.kernel.text.suggestions import suggestion
 from batkube.outputs.explain.evidence import Evidence
-from batkube.outputs.explain.model import Explanation, JobExplanation, Placement, PodExplanation
+from batkube.outputs.explain.model import ExecutionStory, Explanation, JobExplanation, PodExplanation
 from batkube.outputs.explain.nodes import explain_node
 from batkube.outputs.explain.overtaking import overtakers_of
 from batkube.outputs.explain.scheduling_rules import rule_of
@@ -97,7 +97,7 @@ class Explainer:
             tuple(self._placement(unit_of_pod(pod, priority)) for pod in pods),
         )
 
-    def _placement(self, unit: Unit) -> Placement:
+    def _placement(self, unit: Unit) -> ExecutionStory:
         others = self._units
         if unit.pods and unit.pods[0].job is not None and unit.name == unit.pods[0].name:
             # A pod of a job does not compete with its own job.
@@ -105,7 +105,7 @@ class Explainer:
             others = tuple(other for other in others if other.name != own_job)
         wait = WaitAnalysis(self.playback, others, unit, self._rule)
         end = self.playback.end if unit.wait_end is NEVER else unit.wait_end
-        return Placement(
+        return ExecutionStory(
             unit.queued,
             unit.first_bound,
             unit.bound,

@@ -67,7 +67,7 @@ class Overtaker(msgspec.Struct, frozen=True):
     rule: str
 
 
-class Reservation(msgspec.Struct, frozen=True):
+class PlannedStart(msgspec.Struct, frozen=True):
     """What the policy planned for a waiting job."""
 
     at: Instant
@@ -77,7 +77,7 @@ class Reservation(msgspec.Struct, frozen=True):
     after: tuple[str, ...]
 
 
-class Attempt(msgspec.Struct, frozen=True):
+class FailedAttempts(msgspec.Struct, frozen=True):
     """Attempts of a real scheduler that failed for one reason."""
 
     first: Instant
@@ -96,7 +96,7 @@ class NodeScore(msgspec.Struct, frozen=True):
     plugins: Mapping[str, int]
 
 
-class Choice(msgspec.Struct, frozen=True):
+class NodeChoice(msgspec.Struct, frozen=True):
     """How a real scheduler chose the node of a pod."""
 
     at: Instant
@@ -116,7 +116,7 @@ class JournalFact(msgspec.Struct, frozen=True):
     text: str
 
 
-class Placement(msgspec.Struct, frozen=True):
+class ExecutionStory(msgspec.Struct, frozen=True):
     """One execution of a job, or the life of a pod: its wait and what followed."""
 
     queued: Instant
@@ -134,9 +134,9 @@ class Placement(msgspec.Struct, frozen=True):
     overtaken_by: tuple[Overtaker, ...]
     #: The reason that the policy recorded for starting it; "" if none.
     start_reason: str
-    reservations: tuple[Reservation, ...]
-    attempts: tuple[Attempt, ...]
-    choices: tuple[Choice, ...]
+    reservations: tuple[PlannedStart, ...]
+    attempts: tuple[FailedAttempts, ...]
+    choices: tuple[NodeChoice, ...]
     facts: tuple[JournalFact, ...]
 
 
@@ -154,7 +154,7 @@ class JobExplanation(msgspec.Struct, frozen=True, tag="job", tag_field="kind"):
     final_state: str
     #: Whether the run recorded reasons (`--explain`). If not, causes are derived from the journal.
     has_reasons: bool
-    executions: tuple[Placement, ...]
+    executions: tuple[ExecutionStory, ...]
 
 
 class PodExplanation(msgspec.Struct, frozen=True, tag="pod", tag_field="kind"):
@@ -169,7 +169,7 @@ class PodExplanation(msgspec.Struct, frozen=True, tag="pod", tag_field="kind"):
     phase: str
     has_reasons: bool
     #: One for each pod that had this name.
-    executions: tuple[Placement, ...]
+    executions: tuple[ExecutionStory, ...]
 
 
 class Stay(msgspec.Struct, frozen=True):

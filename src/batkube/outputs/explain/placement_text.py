@@ -6,7 +6,15 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from batkube.kernel.instants import Instant
-from batkube.outputs.explain.model import Attempt, Cause, Choice, Overtaker, Placement, Reservation, WaitPeriod
+from batkube.outputs.explain.model import (
+    Cause,
+    ExecutionStory,
+    FailedAttempts,
+    NodeChoice,
+    Overtaker,
+    PlannedStart,
+    WaitPeriod,
+)
 from batkube.outputs.explain.words import MAX_NAMES, end_text, exact_time, name_list
 
 #: How many periods of a wait are printed.
@@ -21,7 +29,7 @@ _ORDERS = {
 class PlacementText:
     """The lines of one execution. `counted` is what jobs have several of: machines or pods."""
 
-    def __init__(self, placement: Placement, counted: str) -> None:
+    def __init__(self, placement: ExecutionStory, counted: str) -> None:
         self._placement = placement
         self._counted = counted
 
@@ -122,7 +130,7 @@ class PlacementText:
         return f"{count} {self._counted.removesuffix('s') if count == 1 else self._counted}"
 
 
-def _reservation_lines(reservations: Sequence[Reservation]) -> Iterator[str]:
+def _reservation_lines(reservations: Sequence[PlannedStart]) -> Iterator[str]:
     if not reservations:
         return
     first, last = reservations[0], reservations[-1]
@@ -134,7 +142,7 @@ def _reservation_lines(reservations: Sequence[Reservation]) -> Iterator[str]:
         yield f"  {planned}; at first, at {exact_time(first.at)}, from {exact_time(first.start)}"
 
 
-def _attempt_line(attempt: Attempt) -> str:
+def _attempt_line(attempt: FailedAttempts) -> str:
     if attempt.count == 1:
         text = f"{exact_time(attempt.first)}  an attempt failed"
     else:
@@ -143,7 +151,7 @@ def _attempt_line(attempt: Attempt) -> str:
     return f"{text}: {attempt.reason or 'no reason was given'}{plugins}"
 
 
-def _choice_lines(choice: Choice) -> Iterator[str]:
+def _choice_lines(choice: NodeChoice) -> Iterator[str]:
     yield f"  {choice.pod}: {choice.feasible} of {choice.evaluated} nodes fitted"
     if not choice.best:
         return

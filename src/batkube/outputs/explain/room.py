@@ -25,7 +25,7 @@ def slots_on(node: Node, requests: Mapping[str, int], used: Mapping[str, int]) -
     return max(0, min((node.capacity.get(name, 0) - used.get(name, 0)) // amount for name, amount in wanted.items()))
 
 
-class Room(msgspec.Struct, frozen=True):
+class FreeRoom(msgspec.Struct, frozen=True):
     """How many pods fit from an instant on, and how many would if nothing ran on the nodes that take pods then."""
 
     at: Instant
@@ -47,7 +47,7 @@ class RoomOverTime:
         #: The pods that fit on each node that takes pods, if nothing runs on it.
         self._capacities: dict[int, int] = {}
 
-    def between(self, begin: Instant, end: Instant) -> Iterator[Room]:
+    def between(self, begin: Instant, end: Instant) -> Iterator[FreeRoom]:
         """Yield the room at `begin`, and after each instant before `end` at which it may have changed."""
         pending: Instant | None = None
         for delta in self._playback.deltas:
@@ -68,7 +68,7 @@ class RoomOverTime:
         elif delta.kind in _POD_KINDS and delta.node in self._numbers:
             self._dirty.add(self._numbers[delta.node])
 
-    def _room(self, at: Instant) -> Room:
+    def _room(self, at: Instant) -> FreeRoom:
         for number in self._dirty:
             node = self._playback.nodes[number]
             if self._fold.statuses.get(number) is NodeStatus.READY:
@@ -79,4 +79,4 @@ class RoomOverTime:
                 self._slots.pop(number, None)
                 self._capacities.pop(number, None)
         self._dirty.clear()
-        return Room(at, sum(self._slots.values()), sum(self._capacities.values()))
+        return FreeRoom(at, sum(self._slots.values()), sum(self._capacities.values()))

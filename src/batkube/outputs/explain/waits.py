@@ -10,7 +10,7 @@ import msgspec
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import MACHINE
 from batkube.outputs.explain.model import Cause, Holder, WaitPeriod
-from batkube.outputs.explain.room import Room, RoomOverTime, slots_on
+from batkube.outputs.explain.room import FreeRoom, RoomOverTime, slots_on
 from batkube.outputs.explain.scheduling_rules import SchedulingRule
 from batkube.outputs.explain.units import NEVER, Unit, holders_by_name, node_names
 from batkube.outputs.playback.model import Pod
@@ -23,7 +23,7 @@ class _Step(msgspec.Struct, frozen=True):
     at: Instant
     cause: Cause
     needed: int
-    room: Room
+    room: FreeRoom
     first: str
 
 
@@ -83,7 +83,7 @@ class WaitAnalysis:
                 del rooms[0]
             yield self._step(at, rooms[0])
 
-    def _step(self, at: Instant, room: Room) -> _Step:
+    def _step(self, at: Instant, room: FreeRoom) -> _Step:
         needed = self._needed(at)
         waiting = (other for other in self._ahead if other.queued <= at < other.wait_end)
         first = min(waiting, key=lambda unit: rank_of(unit, self._rule), default=None)
