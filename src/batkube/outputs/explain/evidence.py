@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from batkube.kernel.instants import Instant
+from batkube.kernel.instants import LATEST_NS, Instant
 from batkube.outputs.explain.model import FailedAttempts, JournalFact, NodeChoice, NodeScore, PlannedStart
 from batkube.outputs.explain.units import Unit
 from batkube.outputs.explain.words import exact_time
@@ -186,9 +186,12 @@ def _by_subject(entries: tuple[JournalEntry, ...]) -> dict[str, list[JournalEntr
 def _start_text(fields: Mapping[str, object]) -> str:
     if fields.get("rule") != "backfilling":
         return str(fields.get("text", ""))
-    head = f"{fields.get('head')}, which was to start by {exact_time(_number(fields, 'head_start'))}"
+    start, end = (at_resolution(_number(fields, name)) for name in ("head_start", "end"))
+    if start >= at_resolution(LATEST_NS):
+        return f"backfilling: {fields.get('head')} could not start anyway, because machines were missing"
+    head = f"{fields.get('head')}, which was to start by {exact_time(start)}"
     if fields.get("is_short"):
-        return f"backfilling: it was to end by {exact_time(_number(fields, 'end'))}, before the start of {head}"
+        return f"backfilling: it was to end by {exact_time(end)}, before the start of {head}"
     return f"backfilling: it used none of the machines reserved for {head}"
 
 
