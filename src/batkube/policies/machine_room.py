@@ -93,6 +93,10 @@ class MachineRoom(msgspec.Struct, frozen=True, gc=False):
         """Return whether enough machines are free that can hold the job's requests."""
         return self._fitting(job).bit_count() >= job.size
 
+    def fitting(self, job: Job) -> int:
+        """Return how many machines are free that can hold the job's requests."""
+        return self._fitting(job).bit_count()
+
     def _fitting(self, job: Job) -> int:
         return self.mask & self.machines.eligible(job) if job.requests else self.mask
 

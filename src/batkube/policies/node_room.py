@@ -124,6 +124,10 @@ class NodeRoom:
         """Return whether the nodes together can take all the job's pods."""
         return self._slots_for(job)[1] >= job.size
 
+    def fitting(self, job: Job) -> int:
+        """Return how many of the job's pods the nodes together can take."""
+        return self._slots_for(job)[1]
+
     def taken_by(self, job: Job, machine_ids: Iterable[int]) -> NodePlacement:
         """Return the resources that the job's pods take on these nodes; nothing if not all are free.
 

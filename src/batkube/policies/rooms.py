@@ -64,6 +64,9 @@ class Room(Protocol):
     def holds(self, job: Job) -> bool:
         """Return whether `job` fits, at less cost than `fit`."""
 
+    def fitting(self, job: Job) -> int:
+        """Return how many pods like those of `job` fit: at least its size if the job fits."""
+
     def __sub__(self, placement: Placement) -> Self:
         """Return the room without `placement`. Raises ValueError if it is not free."""
 

@@ -160,6 +160,10 @@ _Energy = Annotated[
     bool | None,
     typer.Option("--energy", "-E", help="Account for the energy of machines and jobs; the platform has their power."),
 ]
+_Explain = Annotated[
+    bool | None,
+    typer.Option("--explain", help="Record why the schedulers decide as they do, for `batkube explain`."),
+]
 _Engine = Annotated[str | None, typer.Option(metavar="ENGINE", help="batsim[:ENDPOINT]: a real Batsim executes jobs.")]
 _Events = Annotated[
     Path | None,
@@ -212,6 +216,7 @@ def run(
     submit_as: _SubmitAs = None,
     events: _Events = None,
     energy: _Energy = None,
+    explain: _Explain = None,
     engine: _Engine = None,
     warm_up: _WarmUp = None,
     cool_down: _CoolDown = None,

@@ -28,7 +28,7 @@ from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import START, Duration, Instant
 from batkube.platforms.model import Machine
-from batkube.policies.interface import Evict, Policy, Reject, Start, SwitchOff, SwitchOn, WakeAt
+from batkube.policies.interface import Evict, Policy, Reject, Start, SwitchOff, SwitchOn, Wait, WakeAt
 from batkube.policies.pod_scheduling.node_columns import NodeColumns
 from batkube.policies.pod_scheduling.pod_jobs import (
     PodJob,
@@ -41,6 +41,7 @@ from batkube.policies.runtime.cluster_capacity import ClusterCapacity
 from batkube.policies.runtime.guard import GuardedPolicy
 from batkube.policies.runtime.policy_view import PolicyJob, PolicyView
 from batkube.policies.runtime.power_requests import PowerRequests
+from batkube.policies.runtime.reason_recorder import ReasonRecorder
 from batkube.workloads.model import Job
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 
 #: The number of consecutive wake-ups without effect after which a polling policy counts as stuck.
 _IDLE_WAKES_MAX = 1_000_000
+#: Decisions that change nothing by themselves.
+_WITHOUT_EFFECT = (WakeAt, Wait)
 #: Far more than the length of any queue. A policy with more decisions at one instant is in a loop.
 _DECISIONS_PER_INSTANT_MAX = 10_000_000
 
@@ -105,7 +108,12 @@ class PolicyScheduler:
         self._cluster_capacity = ClusterCapacity(
             self._columns, choice.model, choice.machines, None if framework is None else self._accepting_nodes
         )
-        self.view = PolicyView(self._cluster_capacity, world.notes, choice.true_run_time)
+        is_explained = world.reasons.is_recorded
+        self.view = PolicyView(self._cluster_capacity, world.notes, choice.true_run_time, is_explained=is_explained)
+        #: None if reasons are not recorded.
+        self._recorder = (
+            ReasonRecorder(world.reasons, self._columns.names, world.machines.ids) if is_explained else None
+        )
         world.store.subscribe(POD, self._on_pods_changed)
         world.store.subscribe(NODE, self._on_nodes_changed)
 
@@ -231,8 +239,10 @@ class PolicyScheduler:
         view = self.view
         is_idle = not (view.arrived or view.ended or view.running)
         for decision in self._policy.decisions(view):
-            is_idle &= isinstance(decision, WakeAt)
+            is_idle &= isinstance(decision, _WITHOUT_EFFECT)
             self._apply(decision, now)
+            if self._recorder is not None and isinstance(decision, Start | Evict | Wait):
+                self._recorder.record(decision, now)
             self._count_decision(now)
         self._idle_wakes = self._idle_wakes + 1 if is_idle else 0
         if self._idle_wakes > _IDLE_WAKES_MAX:

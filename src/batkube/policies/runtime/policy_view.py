@@ -83,8 +83,12 @@ class PolicyView:
         cluster_capacity: ClusterCapacity,
         notes: FidelityNotes,
         true_run_time: Callable[[Job], Duration] | None = None,
+        *,
+        is_explained: bool = False,
     ) -> None:
         """`true_run_time` returns the run time of workload jobs without walltime."""
+        #: Whether the policy's reasons are recorded.
+        self.is_explained = is_explained
         self._cluster_capacity = cluster_capacity
         self._notes = notes
         self._true_run_time = true_run_time

@@ -40,6 +40,9 @@ _IGNORED_GANG_TERMS = FidelityNote(
 _IGNORED_FLAGS = FidelityNote(
     "scheduler", "ignores flags because it has a configuration file; set them in --scheduler-config"
 )
+_OTHER_RANDOM_NUMBERS = FidelityNote(
+    "explain", "--explain makes the scheduler log more, and so draw other random numbers, as with another seed"
+)
 
 
 def note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
@@ -56,9 +59,12 @@ def note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
         if places:
             notes.add(_FORESIGHT, example=places[0], count=len(places))
     if inputs.external_programs:
+        from batkube.programs.observation.decision_log import VERBOSITY
         from batkube.programs.selection.ignored_flags import ignored_flags
 
         for program in inputs.external_programs:
+            if VERBOSITY in program.arguments:
+                notes.add(_OTHER_RANDOM_NUMBERS, example=program.name)
             for flag, field in ignored_flags(program):
                 notes.add(_IGNORED_FLAGS, example=f"{program.name} {flag}: write {field}")
 
