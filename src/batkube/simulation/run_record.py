@@ -28,6 +28,7 @@ from batkube.simulation.assembly import Simulation
 from batkube.simulation.preparation.input_files import PACK_FOLDER, input_files_of, pack
 from batkube.simulation.preparation.inputs import Inputs
 from batkube.version import __version__
+from batkube.workloads.history import step_values
 from batkube.workloads.model import Job
 
 if TYPE_CHECKING:
@@ -166,6 +167,11 @@ class RunRecord:
                 {"path": str(file.path), **file_digest(file.path), "place": file.packed_path}
                 for file in input_files_of(self.inputs.scenario)
             ],
+            "workload_history": {
+                workload.source: step_values(workload.header.history)
+                for workload in self.inputs.workloads
+                if workload.header.history
+            },
             "platform": {"machines": list(self._machines())},
             "jobs": self.simulation.completion.job_count,
             "objects": len(self.inputs.objects) + len(self.inputs.timeline.applied_objects),

@@ -14,6 +14,7 @@ from batkube.experiments.results.findings import Findings
 from batkube.outputs.measures.explanations import column_explanations
 from batkube.outputs.pages.markup import element, join
 from batkube.outputs.pages.page import Section, collapsible, definition_list, paragraph, verbatim
+from batkube.outputs.report.histories import histories_in, histories_list
 from batkube.outputs.report.run_details import inputs_table, programs_table
 
 
@@ -32,6 +33,9 @@ def sources_section(findings: Findings) -> Section:
         parts += [element("h3", "Programs"), programs_table(programs)]
     if inputs:
         parts += [element("h3", "Input files"), inputs_table(inputs)]
+    histories = histories_list(entry for run in findings.runs for entry in histories_in(findings.manifest(run)))
+    if histories is not None:
+        parts += [element("h3", "How the workloads were made"), histories]
     base = description.get("base")
     if base:
         text = json.dumps(base, indent=2, ensure_ascii=False)

@@ -5,6 +5,7 @@ Values of axes are labels (text), in the experiment's order; figures and tables 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from batkube.experiments.description.columns import DIGEST, RUN, STATE, number_columns
 from batkube.experiments.results.result_files import read_description
 from batkube.experiments.running.folder import RESULTS_FILE, TIMINGS_FILE, RunState, run_folder
+from batkube.outputs.files.manifest import read_manifest
 from batkube.outputs.measures.metric_columns import COMPLETED
 from batkube.outputs.measures.run_data.text_table import read_table
 from batkube.outputs.results import Results
@@ -77,6 +79,10 @@ class Findings:
     def run_folder(self, run: str) -> Path:
         """Return the output folder of a run."""
         return run_folder(self.folder, run)
+
+    def manifest(self, run: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the manifest of an entry of `runs`; empty if its folder is missing."""
+        return read_manifest(self.run_folder(str(run.get("run"))))
 
     def _read(self, name: str) -> pd.DataFrame:
         import pandas as pd
