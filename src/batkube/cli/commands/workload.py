@@ -53,7 +53,12 @@ from batkube.workloads.synthetic import option_values
 from batkube.workloads.synthetic.recipes import GENERATE, KEYS_OF_GENERATOR, RESAMPLE, RecipeSource, parse_recipe
 from batkube.workloads.transformations import conversions, selection
 from batkube.workloads.transformations.changes import changes_between
-from batkube.workloads.transformations.utilisation import find_period, offered_intervals, recorded_intervals
+from batkube.workloads.transformations.utilisation import (
+    find_period,
+    has_recorded_waits,
+    offered_intervals,
+    recorded_intervals,
+)
 from batkube.workloads.transformations.walltime_fill import fill_walltimes
 from batkube.workloads.writer import write_workload
 
@@ -68,6 +73,11 @@ _PIPED_WIDTH = 160
 _EXACT_WALLTIMES = (
     "warning: --walltime-from-runtime: a job whose run time equals its walltime is killed; "
     "use 1.001 for almost exact estimates"
+)
+
+
+_NO_RECORDED_WAITS = FidelityNote(
+    "workload", "all wait times are -1, so its recorded starts are unknown and cannot be compared with a run's"
 )
 
 
@@ -87,7 +97,8 @@ def show(
     _print_summary(f"Workload {input}", summary)
     for number, step in enumerate(workload.header.history, 1):
         typer.echo(visible(f"step {number}: {step}"))
-    _print_notes(workload.notes, about=input)
+    waits = () if not _is_swf(input, format) or has_recorded_waits(input) else ((_NO_RECORDED_WAITS, 1),)
+    _print_notes((*workload.notes, *waits), about=input)
 
 
 @app.command()
@@ -283,13 +294,17 @@ def _utilisation_window(
         return workload
     target = option_values.utilisation_option("--utilisation", target)
     length = option_values.duration_option("--period", period or "10h")
-    has_recorded_starts = (format or format_of_name(path) or "swf") == "swf"
+    has_recorded_starts = _is_swf(path, format) and has_recorded_waits(path)
     intervals = recorded_intervals(path) if has_recorded_starts else offered_intervals(workload)
     match = find_period(workload, intervals, length, target, 0.01 if variation is None else variation, pick or 1)
-    kind = "recorded" if has_recorded_starts else "offered (the format has no recorded starts)"
+    kind = "recorded" if has_recorded_starts else "offered (the file has no recorded starts)"
     period_text = f"period {human_duration(match.begin)} to {human_duration(match.end)} of the trace"
     typer.echo(f"{period_text}, mean utilisation {match.utilisation:.4f}, {kind}", err=True)
     return selection.window(workload, match.begin, match.end)
+
+
+def _is_swf(path: Path, format: str | None) -> bool:
+    return (format or format_of_name(path) or "swf") == "swf"
 
 
 def _window(workload: Workload, begin: str | None, end: str | None) -> Workload:

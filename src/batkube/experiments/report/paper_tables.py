@@ -16,7 +16,7 @@ from batkube.experiments.report.differences import SIGN_TEST, SIGNIFICANT, compa
 from batkube.experiments.report.grid_points import (
     BEST,
     DIFFERENT_SEEDS,
-    TIED,
+    MEANINGS_OF_MARKS,
     comparability_of_points,
     grid_points,
     have_different_seeds,
@@ -97,7 +97,7 @@ def _results_latex(findings: Findings, columns: Sequence[MetricColumn]) -> str:
         cells.append(point.count_text)
         cells += [_mean(point.samples.get(column.name), column, signs=best[column.name][place]) for column in columns]
         rows.append(cells)
-    meanings = {BEST: meaning_of_best(points), TIED: "no clear difference to the best"}
+    meanings = {BEST: meaning_of_best(points), **MEANINGS_OF_MARKS}
     meanings |= {
         comparability.sign: comparability.meaning for comparability in not_comparable(comparability_of_points(points))
     }
