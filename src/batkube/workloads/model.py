@@ -117,7 +117,7 @@ class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     image: str = ""
     #: The queue to which it is submitted; empty for the scheduler's default queue.
     queue: str = ""
-    #: The partition of a trace. It is kept for selections and conversions; schedulers do not see it.
+    #: The partition of the machine on which it ran in a trace. Policies can read it; real schedulers do not see it.
     partition: str = ""
     #: For schedulers with PodGroups.
     gang: GangTerms = WHOLE_GANG

@@ -76,7 +76,8 @@ def offered_load(jobs: Sequence[Job], platform: Platform) -> float | None:
 
 
 def _note_size(inputs: Inputs, notes: FidelityNotes) -> None:
-    if inputs.model is not ResourceModel.MACHINES or inputs.may_grow or len(inputs.workloads) != 1:
+    is_example = inputs.job_count < _FEW_JOBS
+    if is_example or inputs.model is not ResourceModel.MACHINES or inputs.may_grow or len(inputs.workloads) != 1:
         return
     size, machines = inputs.workloads[0].size_machines, len(inputs.platform.machines)
     if size is not None and size != machines:
