@@ -14,7 +14,8 @@ from batkube.kernel.errors import InputError
 def trace(folder: Path, run: int) -> Path:
     path = folder / "t.swf"
     lines = [
-        f"{n} {100 * n} 5 {run * (1 + n % 3)} {1 + n % 3} -1 -1 1 900 -1 1 1 1 -1 -1 -1 -1 -1\n" for n in range(60)
+        f"{n} {100 * n} 5 {run * (1 + n % 3)} {1 + n % 3} -1 -1 1 {9 * run * (1 + n % 3)} -1 1 1 1 -1 -1 -1 -1 -1\n"
+        for n in range(60)
     ]
     path.write_text("; MaxProcs: 4\n" + "".join(lines))
     return path

@@ -225,7 +225,8 @@ def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Compariso
     metrics = [run.metrics for run in runs]
     states = sorted({state for run_metrics in metrics for state in run_metrics.states})
     resources = list(dict.fromkeys(name for run_metrics in metrics for name in utilisation_columns(run_metrics)))
-    labels = labels_of([run.path for run in runs])
+    defaults = labels_of([run.path for run in runs])
+    labels = [run.label or default for run, default in zip(runs, defaults, strict=True)]
     tables = _match_jobs([run.jobs for run in runs])
     others = [number for number in range(len(runs)) if number != baseline]
     warnings = [
