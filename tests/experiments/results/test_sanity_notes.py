@@ -13,10 +13,8 @@ from batkube.kernel.errors import InputError
 
 def trace(folder: Path, run: int) -> Path:
     path = folder / "t.swf"
-    lines = [
-        f"{n} {100 * n} 5 {run * (1 + n % 3)} {1 + n % 3} -1 -1 1 {9 * run * (1 + n % 3)} -1 1 1 1 -1 -1 -1 -1 -1\n"
-        for n in range(60)
-    ]
+    rows = ((n, 1 + n % 3, run * (1 + n % 3)) for n in range(60))
+    lines = [f"{n} {100 * n} 5 {time} {size} -1 -1 1 {9 * time} -1 1 1 1 -1 -1 -1 -1 -1\n" for n, size, time in rows]
     path.write_text("; MaxProcs: 4\n" + "".join(lines))
     return path
 

@@ -58,10 +58,8 @@ def test_a_run_of_several_users_is_not_a_solo_run(tmp_path: Path) -> None:
 
 
 def test_indices_are_those_of_the_literature() -> None:
-    values = {"wait_s": [1.0, 2.0, 3.0, 4.0], "bounded_slowdown": [5.0] * 4}
-    users = pd.DataFrame(
-        {**values, "share": [0.0] * 4, "share_of_entitled": [0.0, 0, 0, 1], "solo_slowdown": [None] * 4}
-    )
+    values = {"wait_s": [1.0, 2.0, 3.0, 4.0], "bounded_slowdown": [5.0] * 4, "share": [0.0] * 4}
+    users = pd.DataFrame({**values, "share_of_entitled": [0.0, 0, 0, 1], "solo_slowdown": [None] * 4})
     indices = {index.measure: index for index in indices_of(users)}
 
     assert indices["wait_s"].jain == pytest.approx(100 / (4 * 30))
