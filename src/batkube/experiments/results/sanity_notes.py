@@ -31,7 +31,7 @@ def sanity_notes(folder: Path) -> list[str]:
     done = [row for row in rows if row[STATE] == RunState.DONE]
     axes = [axis["name"] for axis in read_description(folder)["axes"]]
     notes = []
-    if len(done) > 1 and all(row[_LONGEST_WAIT] == 0 for row in done):
+    if len(done) > 1 and all(row.get(_LONGEST_WAIT) == 0 for row in done):
         text = f"no job ever waited in any of the {len(done):,} runs"
         notes.append(f"{text}: raise the load, or there is little to compare")
     return [*notes, *(note for axis in axes for note in _notes_on_axis(done, axis, axes))]
@@ -43,6 +43,8 @@ def _notes_on_axis(rows: Sequence[_Row], axis: str, axes: Sequence[str]) -> Iter
     results: dict[object, dict[object, object]] = {}
     for row in rows:
         numbers = tuple(row.get(name) for name in _NUMBERS)
+        if not any(isinstance(number, int | float) for number in numbers):
+            return
         results.setdefault(row[axis], {})[tuple(row[name] for name in others)] = numbers
     seen: set[object] = set()
     for number, (label, of_label) in enumerate(results.items()):
