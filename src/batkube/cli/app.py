@@ -28,6 +28,7 @@ _COMMANDS = {
     "gantt": "Draw a Gantt chart of a run.",
     "chart": "Draw machine states, free resources or the queue over time.",
     "compare": "Compare runs of one workload, metric by metric.",
+    "fairness": "Measure fairness between the users of a run.",
     "calibrate": "Fit latencies to recorded runs.",
     "export": "Export a run to Perfetto, Chrome or Parquet.",
     "explain": "Explain why a job, pod or node was where it was.",

@@ -154,6 +154,12 @@ class View(Protocol):
     def is_explained(self) -> bool:
         """Whether reasons are recorded (`--explain`). If not, a policy should not compute any."""
 
+    def run_time(self, job: Job) -> Duration | None:
+        """Return how long a job in `ended` ran: from its `Start` until its resources were released.
+
+        None if it never started, or is not in `ended`. An evicted job ran until it was evicted.
+        """
+
     def estimate(self, job: Job) -> Duration:
         """Return the maximum run time of `job` that a scheduler can know: its walltime.
 

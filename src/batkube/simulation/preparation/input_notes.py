@@ -15,6 +15,7 @@ from batkube.policies.registry.profile_access import profile_reads
 from batkube.scenarios.scenario import BATSIM_PREFIX
 from batkube.simulation.preparation.inputs import Inputs
 from batkube.simulation.preparation.job_forms import JobForm
+from batkube.simulation.preparation.sanity_notes import note_unsuitable_inputs
 from batkube.workloads.model import WHOLE_GANG, GangTerms, Job, Profile, RawProfile, Workload, leaf_profiles
 
 #: Forms of jobs in which schedulers do not see that pods belong together.
@@ -54,6 +55,7 @@ def note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
             notes.add(note, example=Path(source.source).name, count=count)
     _note_jobs(inputs, notes)
     _note_platform(inputs, notes)
+    note_unsuitable_inputs(inputs, notes)
     if inputs.policy is not None and not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
         places = profile_reads(type(inputs.policy))
         if places:
