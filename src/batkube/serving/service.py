@@ -225,7 +225,7 @@ class ServedCluster:
         api.bootstrap(world.clock.now, port, CONTROL_PLANE)
         # `batkube emulate` reads this to convert seconds of this cluster.
         annotations = {} if options.speed == 1 else {ANNOTATION_SPEED: f"{options.speed:g}"}
-        NodeCreator(world, access).register(options.platform.machines, registrar, world.clock.now, annotations)
+        NodeCreator(access).register(options.platform.machines, registrar, world.clock.now, annotations)
 
     async def _wait_for_shutdown(self) -> None:
         """Wait until shutdown is requested; run kube-controller-manager until then, if selected."""

@@ -102,7 +102,7 @@ class PolicyScheduler:
         self._decided_at = START
         self._decisions_now = 0
         #: None if machines cannot be switched off.
-        self._power_requests = PowerRequests(world.store, world.agenda) if choice.has_switches else None
+        self._power_requests = PowerRequests(world, client) if choice.has_switches else None
         self._framework = framework
         self._columns = NodeColumns(world.store) if framework is None else framework.table
         self._cluster_capacity = ClusterCapacity(
