@@ -127,7 +127,7 @@ def test_the_cost_of_doubling_values_is_charged_in_advance(rule: str) -> None:
         assert "cost" in answer.body["message"] or "failed rule" in answer.body["message"]
 
 
-# What no number holds
+# Numbers out of range
 
 
 @pytest.mark.parametrize(

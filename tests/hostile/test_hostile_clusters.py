@@ -157,7 +157,7 @@ def test_a_recording_of_a_silent_server_ends_in_its_time(tmp_path: Path, respond
 
 
 def test_a_recording_ends_in_its_time_though_lists_and_watches_never_do(tmp_path: Path) -> None:
-    """The server is good until the recording begins."""
+    """The server behaves correctly until the recording begins."""
     count = iter(range(100))
 
     def respond(handler: BaseHTTPRequestHandler) -> None:

@@ -1,4 +1,4 @@
-"""Code that files from elsewhere name is listed, and executed only with --trust or after a confirmation."""
+"""Code named in files from elsewhere is listed, and executed only with --trust or after a confirmation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CATALOGUE = {
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    """The present folder, beside the folder `elsewhere` with a study of a stranger."""
+    """The current folder; the folder `elsewhere` next to it has a study by somebody else."""
     (tmp_path / "elsewhere").mkdir()
     write_study(tmp_path / "elsewhere", "policy:./mine.py:Mine", policy_file=POLICY)
     scenario = {"workload": "w.json", "platform": "2x1", "scheduler": "policy:./mine.py:Mine"}
@@ -69,20 +69,20 @@ def test_code_of_a_file_from_elsewhere_needs_trust(here: Path, arguments: tuple[
     assert f"executes code: {arguments[1]} names policy:" in trusted.stderr
 
 
-def test_files_of_ones_own_in_the_present_folder_need_no_ceremony(here: Path) -> None:
+def test_own_files_in_the_current_folder_need_no_confirmation(here: Path) -> None:
     elsewhere = here.parent / "elsewhere"
 
     assert run_in_process(elsewhere, "run", "s.yaml", "--out", "out").returncode == 0
     assert run_in_process(elsewhere, "experiment", "e.yaml", "--out", "all", "--no-report").returncode == 0
 
 
-def test_code_that_is_typed_needs_no_ceremony(here: Path) -> None:
+def test_code_on_the_command_line_needs_no_confirmation(here: Path) -> None:
     typed = ("run", "../elsewhere/s.yaml", "--scheduler", "policy:../elsewhere/mine.py:Mine", "--out", "out")
 
     assert run_in_process(here, *typed).returncode == 0
 
 
-def test_a_packed_policy_needs_trust_even_in_the_present_folder(here: Path) -> None:
+def test_a_packed_policy_needs_trust_even_in_the_current_folder(here: Path) -> None:
     assert run_in_process(here, *RUN, "--scheduler", "policy:./mine.py:Mine", "--pack").returncode == 0
     (here / "was-here").unlink()
     (here / "mine.py").unlink()
@@ -94,7 +94,7 @@ def test_a_packed_policy_needs_trust_even_in_the_present_folder(here: Path) -> N
     assert run_in_process(here, "rerun", "out", "--trust").returncode == 0
 
 
-def test_a_rerun_with_ones_own_policy_names_it_and_does_not_ask(here: Path) -> None:
+def test_a_rerun_lists_an_own_policy_and_needs_no_confirmation(here: Path) -> None:
     assert run_in_process(here, *RUN, "--scheduler", "policy:./mine.py:Mine").returncode == 0
 
     again = run_in_process(here, "rerun", "out")
@@ -103,7 +103,7 @@ def test_a_rerun_with_ones_own_policy_names_it_and_does_not_ask(here: Path) -> N
 
 
 @pytest.mark.parametrize(("reply", "executes"), [(b"y\n", True), (b"n\n", False)])
-def test_a_terminal_is_asked(here: Path, reply: bytes, executes: bool) -> None:
+def test_on_a_terminal_the_user_is_asked_for_confirmation(here: Path, reply: bytes, executes: bool) -> None:
     ours, theirs = pty.openpty()
     words = command("run", "../elsewhere/s.yaml", "--out", "out")
     with subprocess.Popen(words, cwd=here, stdin=theirs, stdout=theirs, stderr=theirs) as process:
@@ -171,7 +171,7 @@ def test_a_manifest_behind_a_link_needs_trust(here: Path) -> None:
     assert "out/manifest.json names policy:" in refused.stderr
 
 
-def test_the_python_interface_does_not_ask(
+def test_the_python_interface_asks_for_no_confirmation(
     here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(here)
@@ -222,7 +222,7 @@ def test_batkubes_own_programs_are_not_listed(keys: dict[str, object]) -> None:
     assert code_of(keys) == []
 
 
-def test_a_file_of_another_user_or_in_a_run_folder_is_not_ones_own(
+def test_a_file_of_another_user_or_in_a_run_folder_is_not_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_study(tmp_path)

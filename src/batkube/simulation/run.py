@@ -214,7 +214,7 @@ def execute(
             simulation.machine_states.finish(simulation.world.clock.now)
             digest = journal.digest
         record = RunRecord(inputs, simulation, digest, failure, command, stopwatch, pack)
-        log.info("over at %s of virtual time, with digest %s", human_duration(simulation.world.clock.now), digest)
+        log.info("ended at virtual time %s, with digest %s", human_duration(simulation.world.clock.now), digest)
         try:
             record.write(folder)
         except Exception as error:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from batkube.programs.observation.conflicts import SchedulerConflicts
 
 _NO_JOB_MEASURED = FidelityNote(
-    "window", "no job was submitted between warm-up and cool-down, so that there are no means: make them shorter"
+    "window", "no job was submitted between warm-up and cool-down, so there are no mean values: make both shorter"
 )
 
 

@@ -27,7 +27,7 @@ def compare(
         Path | None, typer.Option("--csv", metavar="FILE", help="Also write the metrics to this file, unrounded.")
     ] = None,
     latex: Annotated[
-        Path | None, typer.Option("--latex", metavar="FILE", help="Also write the metrics to this file, for a paper.")
+        Path | None, typer.Option("--latex", metavar="FILE", help="Also write the metrics to a LaTeX table.")
     ] = None,
     baseline: Annotated[
         int, typer.Option("--baseline", metavar="N", help="The number of the run to which others are compared.")

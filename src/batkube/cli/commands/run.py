@@ -124,9 +124,7 @@ _Time = Annotated[
         "also for programs not built for virtual time; realtime[:speed=1].",
     ),
 ]
-_Catalogue = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="A catalogue with schedulers of your own (YAML).")
-]
+_Catalogue = Annotated[Path | None, typer.Option(metavar="FILE", help="A catalogue with your own schedulers (YAML).")]
 _TimeLimit = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="Stop the run after this real time, and keep its outputs so far."),

@@ -150,7 +150,7 @@ class ClusterConnection:
         return data
 
     def _read(self, response: Any, path: str) -> bytes:  # noqa: ANN401 - of urllib3
-        """Return the body of a response, which must end within a size and a time."""
+        """Return the body of a response; raise an error if it is too large or takes too long."""
         from urllib3.exceptions import HTTPError
 
         chunks, size, stopwatch = [], 0, Stopwatch()

@@ -97,7 +97,7 @@ _LEGEND_OF_SIGNS = (
 
 
 def signs_of(difference: Difference, count: int) -> str:
-    """Return the marks of a difference among `count` of its column."""
+    """Return the marks of a difference; `count` is the number of comparisons in its column."""
     is_significant = count > 1 and difference.is_clear_among(count)
     return SIGNIFICANT * is_significant + SIGN_TEST * difference.passes_sign_test
 

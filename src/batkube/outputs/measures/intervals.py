@@ -1,6 +1,6 @@
 """95 % confidence intervals: how precisely a few runs determine a mean.
 
-Of means (Student), of differences (Student of pairs, or Welch), of shares (Wilson).
+There are intervals for means (Student), differences (Student for pairs, or Welch) and shares (Wilson).
 
 From n independent runs with mean m and standard deviation s (the sample's: divided by n − 1), the mean lies within
 m ± t · s/√n, where t is the 97.5 % quantile of Student's distribution with n − 1 degrees of freedom. Three mistakes are

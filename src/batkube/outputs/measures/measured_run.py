@@ -32,7 +32,7 @@ class MeasuredRun(RunFiles):
     def window_remark(self) -> str:
         """Warning if no job is left between warm-up and cool-down; empty otherwise."""
         is_empty = self.metrics.finished and not self.metrics.measured
-        return "has no job between warm-up and cool-down, so it has no means" if is_empty else ""
+        return "has no job between warm-up and cool-down, so it has no mean values" if is_empty else ""
 
     def _trim(self, key: str) -> Trim:
         text = self._trims[key] or (self.manifest.get("scenario") or {}).get(key)

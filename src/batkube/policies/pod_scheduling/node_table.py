@@ -1,7 +1,7 @@
 """The nodes for schedulers of single pods: their free resources, and the nodes that accept a pod.
 
 Resources are an array with a row per resource and a column per node, so that a pod is compared with
-a thousand nodes in a few steps. The nodes that accept a pod's constraints are computed once for all
+a thousand nodes in a few steps. The nodes that satisfy a pod's constraints are computed once for all
 pods with equal constraints, and again after a node has changed.
 """
 
@@ -123,7 +123,7 @@ class NodeTable(NodeColumns):
         return row
 
     def acceptance(self, pod: KubeObject) -> Acceptance:
-        """Return the nodes that accept a pod's constraints."""
+        """Return the nodes that satisfy a pod's constraints."""
         if self._accepted_generation != self.generation or len(self._acceptances) > _CACHED_CONSTRAINTS_MAX:
             self._acceptances.clear()
             self._accepted_generation = self.generation

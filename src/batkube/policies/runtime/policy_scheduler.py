@@ -166,7 +166,7 @@ class PolicyScheduler:
         return is_complete
 
     def _handle_single_pods(self, batch: Batch) -> bool:
-        """Handle pods that are jobs of their own or were bound by others; return whether anything changed."""
+        """Handle pods that are single-pod jobs, or were bound by others; return whether anything changed."""
         if self._framework is None and batch.type is DELETED and not self._cluster_capacity.has_foreign_pods:
             return False
         has_changed = False

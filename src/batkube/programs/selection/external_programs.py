@@ -104,7 +104,7 @@ def _scheduler(text: str, number: int, scenario: Scenario, source: ProgramSource
     start = source.start("kube-scheduler" if "/" in name else name)
     if not start.scheduler_name:
         raise InputError(
-            f"scheduler {name!r}", problem="is not a scheduler", remedy=f"--attach {name} beside a scheduler"
+            f"scheduler {name!r}", problem="is not a scheduler", remedy=f"use --attach {name}, and a scheduler"
         )
     arguments += more
     if name == KUBEFLUX and scenario.audit is not None and not any(flag.startswith("--audit") for flag in arguments):

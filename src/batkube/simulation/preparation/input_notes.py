@@ -26,19 +26,19 @@ _LOCAL_PROFILE_TYPES = ("usage_trace",)
 
 _SINGLE_SCHEDULER = FidelityNote("scheduler", "jobs request a scheduler by name, but the run has only one")
 _PODS_PLACED_SINGLY = FidelityNote(
-    "scheduler", "a job's pods are placed one by one, and hold their nodes until the last has one"
+    "scheduler", "a job's pods are placed one by one, and hold their nodes until the last one has a node"
 )
 _WHOLE_MACHINES = FidelityNote("workload", "jobs use whole machines, but pods of objects can still run on these")
 _NO_CPU_REQUESTS = FidelityNote("workload", "jobs request no cpu, so any number of them can share a node")
-_ENERGY_NOT_COUNTED = FidelityNote("platform", "tells what machines draw, and the run counts no energy: --energy does")
-_UNUSED_LINKS = FidelityNote("platform", "describes links, and no job communicates: the network makes no difference")
-_UNUSED_STORAGES = FidelityNote("platform", "has storages, and no job reads or writes them")
+_ENERGY_NOT_COUNTED = FidelityNote("platform", "defines the power of machines, but the run ignores it without --energy")
+_UNUSED_LINKS = FidelityNote("platform", "describes links, but no job communicates: the network has no effect")
+_UNUSED_STORAGES = FidelityNote("platform", "has storages, but no job reads or writes them")
 _FORESIGHT = FidelityNote("policy", "reads job.profile, a job's true future, which no scheduler knows")
 _IGNORED_GANG_TERMS = FidelityNote(
-    "scheduler", "jobs have a min_member or min_resources, which only some PodGroups can say"
+    "scheduler", "jobs have a min_member or min_resources, which only some kinds of PodGroup can express"
 )
 _IGNORED_FLAGS = FidelityNote(
-    "scheduler", "ignores flags beside its configuration file; set them by --scheduler-config"
+    "scheduler", "ignores flags because it has a configuration file; set them in --scheduler-config"
 )
 
 

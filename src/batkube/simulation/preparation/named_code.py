@@ -1,7 +1,7 @@
 """Code that files name: a scenario, an experiment, a catalogue or a run folder can make a run execute any program.
 
-The user vouches for what is typed, for files of their own in the present folder tree, and for the catalogue in their
-configuration folder. Everything else is listed, and needs a confirmation (docs/explanation/security.md).
+The command line, the user's own files below the current folder, and the catalogue in the user's configuration folder
+are trusted. Code that any other file names is listed, and needs a confirmation (docs/explanation/security.md).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class NamedCode:
 
     @property
     def is_own(self) -> bool:
-        """Whether the user vouches for the file that names it, or wrote the policy."""
+        """Whether the file that names it, or the file of the policy, is trusted."""
         return is_own(self.source) or (self.policy is not None and is_own(self.policy))
 
     def __str__(self) -> str:
@@ -52,15 +52,15 @@ Confirmation = Callable[[Sequence[NamedCode]], None]
 
 
 def foreign_code(code: Sequence[NamedCode]) -> list[NamedCode]:
-    """Return the code that files name for which the user does not vouch."""
+    """Return the code that untrusted files name."""
     return [one for one in code if not one.is_own]
 
 
 def reject_foreign_code(code: Sequence[NamedCode]) -> None:
-    """Raise InputError if a file for which the user does not vouch names code."""
+    """Raise InputError if an untrusted file names code."""
     if foreign := foreign_code(code):
         listing = "".join(f"\n    {one}" for one in foreign)
-        problem = f"would execute code that files from elsewhere name:{listing}"
+        problem = f"would execute code named in files from elsewhere:{listing}"
         raise InputError("--trust", problem=problem, remedy="read these files; if you trust them, add --trust")
 
 
@@ -69,7 +69,7 @@ def trust_all(code: Sequence[NamedCode]) -> None:
 
 
 def is_own(path: Path) -> bool:
-    """Return whether the user vouches for a file: it is theirs, below the current folder, and not in a run folder."""
+    """Return whether a file is trusted: it belongs to the user, below the current folder, and not in a run folder."""
     resolved = path.resolve()
     # A link in a run folder belongs to the run, wherever it leads.
     folders = {*Path(os.path.abspath(path)).parents, *resolved.parents}

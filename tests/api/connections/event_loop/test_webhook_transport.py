@@ -14,7 +14,7 @@ from batkube.api.requests.webhooks.calls import WebhookRequest
 from batkube.kernel.stopwatch import Stopwatch, wall_clock_instant
 
 
-def test_at_most_200_calls_are_under_way_and_the_others_follow() -> None:
+def test_at_most_200_calls_run_and_the_others_are_queued() -> None:
     may_end, lock = threading.Event(), threading.Lock()
     under_way = finished = most = 0
 

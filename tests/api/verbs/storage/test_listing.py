@@ -12,7 +12,7 @@ def names(answer: Answer) -> list[str]:
     return [item["metadata"]["name"] for item in answer.body["items"]]
 
 
-def test_the_next_page_may_be_empty_where_objects_are_chosen(direct: Direct) -> None:
+def test_the_next_page_may_be_empty_with_a_selector(direct: Direct) -> None:
     """The real server sees that there are more keys, not whether any of them is chosen."""
     for name, color in (("a", "red"), ("b", "blue")):
         direct.ask("POST", CONFIG_MAPS, config_map(name, labels={"color": color}))
@@ -24,7 +24,7 @@ def test_the_next_page_may_be_empty_where_objects_are_chosen(direct: Direct) -> 
     assert names(direct.ask("GET", CONFIG_MAPS, query=rest)) == []
 
 
-def test_a_limit_counts_for_lists_not_older_than_a_version(direct: Direct) -> None:
+def test_a_limit_applies_to_lists_not_older_than_a_version(direct: Direct) -> None:
     for name in "abc":
         direct.ask("POST", CONFIG_MAPS, config_map(name))
     query = {"resourceVersion": "1", "resourceVersionMatch": "NotOlderThan", "limit": "2"}
@@ -40,7 +40,7 @@ def test_a_limit_counts_for_lists_not_older_than_a_version(direct: Direct) -> No
         ("eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiLi4vYyJ9", "../c"),
     ],
 )
-def test_a_token_that_was_made_up_is_refused(direct: Direct, token: str, problem: str) -> None:
+def test_a_forged_continue_token_is_rejected(direct: Direct, token: str, problem: str) -> None:
     answer = direct.ask("GET", CONFIG_MAPS, query={"continue": token})
 
     assert answer.status == 400

@@ -53,7 +53,7 @@ class MetricRow:
 
     @property
     def value(self) -> float | None:
-        """The number in its unit."""
+        """The number, converted to `unit`."""
         return None if self.raw is None else self.raw * self.column.factor
 
     @property
@@ -82,7 +82,7 @@ class JobDifferences:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
-    """Several runs, of which the others are compared with the baseline."""
+    """Several runs: a baseline, and others that are compared with it."""
 
     labels: list[str]
     baseline: int
