@@ -1,0 +1,31 @@
+/** Entry point: decode the data of the page, and show it. */
+
+import { App } from "./app.js";
+import { follow } from "./live.js";
+import { type ShownState, shownState } from "./state.js";
+import { decodeData } from "./wire.js";
+
+declare global {
+  interface Window {
+    /** For tests: the state that the page shows at an instant, in microseconds, by run. */
+    batkube?: { stateAt(time: number): ShownState[]; end(): number };
+  }
+}
+
+async function start(): Promise<void> {
+  const source = document.getElementById("data");
+  const data = await decodeData(source!.textContent!.trim());
+  source!.remove();
+  const app = new App(data);
+  document.getElementById("loading")?.remove();
+  window.batkube = {
+    stateAt(time) {
+      app.seek(time);
+      return app.runs.map(shownState);
+    },
+    end: () => app.end,
+  };
+  if (data.live) void follow(app);
+}
+
+void start();
