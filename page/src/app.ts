@@ -28,7 +28,7 @@ const SHORTEST_PERIOD = 1000;
 
 export class App implements View {
   readonly runs: RunView[];
-  readonly isLive: boolean;
+  isLive: boolean;
   theme: Theme;
   time = 0;
   from = 0;
@@ -127,9 +127,21 @@ export class App implements View {
     const wasWhole = this.to >= this.end && this.from === 0;
     const nodes = this.runs[run]!.run.nodeCount;
     this.runs[run]!.append(chunk);
-    if (this.runs[run]!.run.nodeCount !== nodes) this.regroup();
+    if (this.runs[run]!.run.nodeCount !== nodes) {
+      this.regroup();
+      this.gantts[run]!.canvas.node.style.height = `${this.ganttHeight(run)}px`;
+    }
     if (wasWhole) this.to = Math.max(1, this.end);
     if (this.isFollowing) this.moveTo(this.end);
+    this.schedule();
+  }
+
+  /** Let a live page become that of a finished run. */
+  finish(): void {
+    this.isLive = false;
+    this.isFollowing = false;
+    for (const gantt of this.gantts) gantt.invalidate();
+    this.announce("The run is over");
     this.schedule();
   }
 

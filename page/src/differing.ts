@@ -1,6 +1,6 @@
 /** Nodes of two runs whose pods differ at the page's instant. Pods and nodes are the same if their names are. */
 
-import { PodPhase } from "./fold.js";
+import { holdsResources, type PodPhase } from "./fold.js";
 import type { RunView } from "./view.js";
 
 export class Differing {
@@ -22,6 +22,7 @@ export class Differing {
       for (let pod = 0; pod < own.run.podCount; pod++) {
         if (!holds(own, pod)) continue;
         const node = own.run.podNode[pod]!;
+        if (node < 0) continue;
         const peer = this.peers[side][pod]!;
         const name = own.run.nodeNames[node]!;
         if (peer >= 0 && holds(other, peer) && other.run.nodeNames[other.run.podNode[peer]!] === name) continue;
@@ -35,7 +36,7 @@ export class Differing {
 }
 
 function holds({ fold }: RunView, pod: number): boolean {
-  return fold.podPhases[pod] === PodPhase.Bound || fold.podPhases[pod] === PodPhase.Running;
+  return holdsResources(fold.podPhases[pod] as PodPhase);
 }
 
 function nodeIndices({ run }: RunView): Map<string, number> {

@@ -118,7 +118,7 @@ function podVerb(run: Run, kind: Kind, first: number, last: number): string {
     case Kind.PodBound:
       return last > first
         ? `bound to ${countText(new Set(run.values.slice(first, last + 1)).size, "node")}`
-        : `bound to ${run.nodeNames[run.values[first]!]}`;
+        : `bound to ${run.nodeNames[run.values[first]!] ?? "a node that does not exist"}`;
     case Kind.PodStarted:
       return "started";
     default:

@@ -152,6 +152,8 @@ export class Fold {
 
   private hold(pod: number, change: number): void {
     const node = this.run.podNode[pod]!;
+    // Bound to a node that never existed.
+    if (node < 0) return;
     const amounts = this.run.requests[this.run.podRequests[pod]!]!;
     const isCounted = this.isCounted(node);
     this.nodePods[node]! += change;
@@ -193,7 +195,7 @@ export class Fold {
   }
 }
 
-function holdsResources(phase: PodPhase): boolean {
+export function holdsResources(phase: PodPhase): boolean {
   return phase === PodPhase.Bound || phase === PodPhase.Running;
 }
 

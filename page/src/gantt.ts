@@ -70,7 +70,8 @@ export class Gantt {
   private drawPicture(): void {
     const { view, canvas, picture } = this;
     const { run } = view.runs[this.run]!;
-    const key = [view.from, view.to, canvas.width, canvas.height, canvas.scale, run.length, view.theme.isDark].join();
+    const period = [view.from, view.to, view.isLive ? run.end : 0];
+    const key = [...period, canvas.width, canvas.height, canvas.scale, run.length, view.theme.isDark].join();
     if (key === this.drawnFor) return;
     this.drawnFor = key;
     if (this.lanesFor !== run.length) {

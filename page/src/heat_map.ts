@@ -2,6 +2,7 @@
 
 import { Canvas, fillTextWithin } from "./canvas.js";
 import { element } from "./dom.js";
+import { holdsResources, type PodPhase } from "./fold.js";
 import { amountText, countText, percentText } from "./format.js";
 import { type HeatLayout, layOut, nodeAt } from "./heat_layout.js";
 import { heatColour, heatInk } from "./theme.js";
@@ -191,8 +192,7 @@ export class HeatMap {
     const { fold, run } = runs[this.run]!;
     const nodes = new Set<number>();
     for (const pod of selectedPods(this.view, this.run)) {
-      // Bound or running.
-      if (fold.podPhases[pod] === 2 || fold.podPhases[pod] === 3) nodes.add(run.podNode[pod]!);
+      if (holdsResources(fold.podPhases[pod] as PodPhase)) nodes.add(run.podNode[pod]!);
     }
     return nodes;
   }

@@ -3,10 +3,10 @@
 import type { App } from "./app.js";
 import type { Chunk } from "./wire.js";
 
-interface Answer {
+export interface Answer {
   /** What to ask for next. */
   cursor: string;
-  chunk: Chunk;
+  chunks: Chunk[];
   /** True if nothing will follow. */
   isOver: boolean;
 }
@@ -14,23 +14,29 @@ interface Answer {
 const INTERVAL_MS = 250;
 const RETRY_MS = 2000;
 
+/** Return what happened since a cursor; null if the server cannot be reached. */
+export async function askForNews(cursor: string): Promise<Answer | null> {
+  try {
+    const response = await fetch(`deltas?since=${encodeURIComponent(cursor)}`, { cache: "no-store" });
+    return response.ok ? ((await response.json()) as Answer) : null;
+  } catch {
+    return null;
+  }
+}
+
 /** Ask for news until the run is over. */
-export async function follow(app: App): Promise<void> {
-  let cursor = "";
+export async function follow(app: App, cursor: string): Promise<void> {
   for (;;) {
-    let answer: Answer | null = null;
-    try {
-      const response = await fetch(`deltas?since=${encodeURIComponent(cursor)}`, { cache: "no-store" });
-      if (response.ok) answer = (await response.json()) as Answer;
-    } catch {
-      // The server is gone, or the network: try again below.
-    }
+    const answer = await askForNews(cursor);
+    app.setConnected(answer !== null);
     if (answer) {
       cursor = answer.cursor;
-      app.append(0, answer.chunk);
-      app.setConnected(true);
-      if (answer.isOver) return;
-    } else app.setConnected(false);
+      for (const chunk of answer.chunks) app.append(0, chunk);
+      if (answer.isOver) {
+        app.finish();
+        return;
+      }
+    }
     await new Promise((resolve) => setTimeout(resolve, answer ? INTERVAL_MS : RETRY_MS));
   }
 }

@@ -1,7 +1,7 @@
 /** Entry point: decode the data of the page, and show it. */
 
 import { App } from "./app.js";
-import { follow } from "./live.js";
+import { askForNews, follow } from "./live.js";
 import { type ShownState, shownState } from "./state.js";
 import { decodeData } from "./wire.js";
 
@@ -16,6 +16,10 @@ async function start(): Promise<void> {
   const source = document.getElementById("data");
   const data = await decodeData(source!.textContent!.trim());
   source!.remove();
+  // A live page begins with what has happened already.
+  const first = data.live ? await askForNews("") : null;
+  const [chunk, ...later] = first?.chunks ?? [];
+  if (chunk) data.runs[0]!.chunk = chunk;
   const app = new App(data);
   document.getElementById("loading")?.remove();
   window.batkube = {
@@ -25,7 +29,8 @@ async function start(): Promise<void> {
     },
     end: () => app.end,
   };
-  if (data.live) void follow(app);
+  for (const next of later) app.append(0, next);
+  if (data.live) void follow(app, first?.cursor ?? "");
 }
 
 void start();

@@ -143,7 +143,7 @@ export class Run {
       case Kind.PodBound:
         this.bound[subject] = now;
         this.podNode[subject] = value;
-        this.nodePods[value]!.push(subject);
+        this.nodePods[value]?.push(subject);
         break;
       case Kind.PodStarted:
         this.started[subject] = now;

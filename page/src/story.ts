@@ -3,7 +3,7 @@
 import { element } from "./dom.js";
 import { eventsOf } from "./events.js";
 import { amountText, countText, durationText, percentText } from "./format.js";
-import { JobPhase, PodPhase } from "./fold.js";
+import { holdsResources, JobPhase, PodPhase } from "./fold.js";
 import { definitions, eventList, instantButton, requestText, subjectButton } from "./lists.js";
 import { JOB_FIELDS } from "./run.js";
 import type { Selection, View } from "./view.js";
@@ -49,7 +49,7 @@ function nodeStory(view: View, { run: index, index: node }: Selection): Node[] {
     const meter = element("meter", { min: 0, max: 1, value: Math.min(1, used / capacity), "aria-label": label });
     return [[resource, element("span", { class: "meter" }, meter, text)] as [string, Node]];
   });
-  const pods = run.nodePods[node]!.filter((pod) => holds(fold.podPhases[pod]!));
+  const pods = run.nodePods[node]!.filter((pod) => holdsResources(fold.podPhases[pod] as PodPhase));
   return [definitions([...pairs, ...meters]), ...podList(view, index, pods, "Pods now")];
 }
 
@@ -112,8 +112,4 @@ function podList(view: View, index: number, pods: number[], title: string): Node
   });
   const more = pods.length > MOST_PODS ? [element("li", {}, `and ${countText(pods.length - MOST_PODS, "other")}`)] : [];
   return [element("h3", {}, title), element("ul", { class: "names" }, ...items, ...more)];
-}
-
-function holds(phase: number): boolean {
-  return phase === PodPhase.Bound || phase === PodPhase.Running;
 }

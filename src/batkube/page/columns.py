@@ -108,9 +108,12 @@ class ColumnEncoder:
         }
 
     def _value(self, delta: Delta) -> int:
-        """Return the node of a bound pod, the status of a node, or the number of failed attempts; -1 for the others."""
+        """Return the node of a bound pod, the status of a node, or the number of failed attempts; -1 for the others.
+
+        A client may bind a pod to a node that never existed: -1, too.
+        """
         if delta.kind is DeltaKind.POD_BOUND:
-            return self._nodes[delta.node]
+            return self._nodes.get(delta.node, -1)
         if delta.kind is DeltaKind.NODE_STATUS:
             return _STATUSES[delta.text]
         return delta.count if delta.kind is DeltaKind.SCHEDULER_ATTEMPT else -1

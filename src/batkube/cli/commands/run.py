@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from batkube.cli.options.page import Page, page_of_run
 from batkube.cli.options.trust import Trust, confirmation
 from batkube.cli.output.run_results import print_results
 from batkube.cli.process.exit_codes import FAILED
@@ -227,6 +229,7 @@ def run(
         bool, typer.Option("--strict", help="Exit with 1 if the scheduler violated a rule that every cluster enforces.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the results, one name=value per line.")] = False,
+    page: Page = False,
 ) -> None:
     """Run a workload on a simulated cluster."""
     options = dict(locals())
@@ -237,17 +240,21 @@ def run(
         raise InputError("batkube run", problem="the output folder is missing", remedy="add --out DIR")
     parsed_scenario = make_scenario(values, scenario if scenario is not None else "batkube run")
     confirmation(trust)(code_of_scenario(parsed_scenario, scenario or Path(), file_values.keys() - typed.keys()))
-    with progress_display(quiet) as progress:
-        record = execute(
-            parsed_scenario,
-            out,
-            force=force,
-            pack=pack,
-            command=["batkube", *sys.argv[1:]],
-            progress=progress,
-            builder=build_scheduler,
-        )
-    violations = print_results(out, Counter(outcome.state for outcome in record.simulation.all_outcomes), quiet)
+    with page_of_run(out) if page else contextlib.nullcontext() as live_page:
+        with progress_display(quiet) as progress:
+            record = execute(
+                parsed_scenario,
+                out,
+                force=force,
+                pack=pack,
+                command=["batkube", *sys.argv[1:]],
+                progress=progress,
+                builder=build_scheduler,
+                on_assembled=None if live_page is None else live_page.start,
+            )
+        violations = print_results(out, Counter(outcome.state for outcome in record.simulation.all_outcomes), quiet)
+        if live_page is not None:
+            live_page.keep()
     if strict and violations:
         raise typer.Exit(FAILED)
 
