@@ -10,9 +10,9 @@ import { usefulGroupings } from "./grouping.js";
 import { HeatMap } from "./heat_map.js";
 import { fragmentOf, placeOf } from "./link.js";
 import { differencesPanel, EventsPanel, queuePanel, schedulersPanel } from "./lists.js";
-import { isRequested, legend, runTitle, Tiles } from "./panels.js";
+import { legend, runTitle, Tiles } from "./panels.js";
 import { Player } from "./player.js";
-import type { Grouping } from "./run.js";
+import { type Grouping, isRequested } from "./run.js";
 import { Search } from "./search.js";
 import { selectionTitle, storyPanel } from "./story.js";
 import { type Tab, Tabs } from "./tabs.js";
@@ -22,7 +22,7 @@ import { Transport } from "./transport.js";
 import { RunView, type Selection, type View } from "./view.js";
 import { type Chunk, Kind, type PageData } from "./wire.js";
 
-/** Lists are built anew at most this often while the page plays. */
+/** Lists are built anew at most this often. */
 const LIST_INTERVAL_MS = 150;
 const SHORTEST_PERIOD = 1000;
 
@@ -45,6 +45,7 @@ export class App implements View {
   private listsDrawnAt = -Infinity;
   private sideRun = 0;
   private addressTimer: ReturnType<typeof setTimeout> | undefined;
+  private listTimer: ReturnType<typeof setTimeout> | undefined;
   private readonly player: Player;
   private readonly transport: Transport;
   private readonly tooltip = new Tooltip();
@@ -383,13 +384,21 @@ export class App implements View {
     for (const head of this.resourceButtons) {
       head.setAttribute("aria-checked", String(Number(head.dataset["resource"]) === this.resource));
     }
-    const isMoving = this.player.isPlaying || this.isFollowing;
-    if (this.areListsDue && (!isMoving || now - this.listsDrawnAt >= LIST_INTERVAL_MS)) {
-      this.areListsDue = false;
-      this.listsDrawnAt = now;
-      this.tabs.render();
-      if (!isMoving) this.updateAddress();
+    if (this.areListsDue) this.renderLists(now);
+  }
+
+  /** Build the lists, unless they were built a moment ago: then a later frame does. */
+  private renderLists(now: number): void {
+    const wait = this.listsDrawnAt + LIST_INTERVAL_MS - now;
+    if (wait > 0) {
+      clearTimeout(this.listTimer);
+      this.listTimer = setTimeout(() => this.schedule(), wait);
+      return;
     }
+    this.areListsDue = false;
+    this.listsDrawnAt = now;
+    this.tabs.render();
+    if (!this.player.isPlaying && !this.isFollowing) this.updateAddress();
   }
 
   /** Write the place into the address bar, when it has not changed for a moment: browsers limit how often. */

@@ -6,6 +6,7 @@ import { holdsResources, type PodPhase } from "./fold.js";
 import { amountText, countText, percentText } from "./format.js";
 import { type HeatLayout, layOut, nodeAt } from "./heat_layout.js";
 import { heatColour, heatInk } from "./theme.js";
+import { isRequested } from "./run.js";
 import type { Tooltip } from "./tooltip.js";
 import { type View, selectedPods } from "./view.js";
 import { NODE_STATUSES, NodeStatus } from "./wire.js";
@@ -134,6 +135,8 @@ export class HeatMap {
       context.moveTo(left + side * 0.8, top + side * 0.2);
       context.lineTo(left + side * 0.2, top + side * 0.8);
     } else if (status === NodeStatus.Cordoned) {
+      // Names are legible through the stripes.
+      if (width >= 36) context.globalAlpha = 0.35;
       const step = Math.max(4, width / 6);
       for (let offset = -height; offset < width; offset += step) {
         context.moveTo(x + offset, y + height);
@@ -169,6 +172,32 @@ export class HeatMap {
     fillTextWithin(context, state, x + 5, y + (height >= 56 ? 30 : 25), width - 10);
     context.restore();
     if (height >= 56) fillTextWithin(context, countText(fold.nodePods[node]!, "pod"), x + 5, y + 47, width - 10);
+    if (!isOff) this.drawMeters(context, node, x + 5, y + 66, width - 10, y + height);
+  }
+
+  /** Draw how much of the other resources is in use, where there is room. */
+  private drawMeters(
+    context: CanvasRenderingContext2D,
+    node: number,
+    x: number,
+    top: number,
+    width: number,
+    bottom: number,
+  ): void {
+    const { runs, resource: shown } = this.view;
+    const { fold, run } = runs[this.run]!;
+    let y = top;
+    run.header.labels.forEach((label, resource) => {
+      const share = fold.share(resource, node);
+      if (resource === shown || share < 0 || !isRequested(run, resource) || y + 6 > bottom) return;
+      fillTextWithin(context, label, x, y, 62);
+      context.globalAlpha = 0.2;
+      context.fillRect(x + 66, y - 3, width - 66, 6);
+      context.globalAlpha = 0.75;
+      context.fillRect(x + 66, y - 3, Math.min(1, share) * (width - 66), 6);
+      context.globalAlpha = 1;
+      y += 15;
+    });
   }
 
   private outline(

@@ -4,18 +4,12 @@ import { element, setText } from "./dom.js";
 import { countText, percentText } from "./format.js";
 import { icon } from "./icons.js";
 import type { RunView } from "./view.js";
-import type { Run } from "./run.js";
+import { isRequested } from "./run.js";
 import type { Header } from "./wire.js";
 
 export function runTitle(header: Header): HTMLElement {
   const warnings = header.warnings.map((warning) => element("p", { class: "warning" }, `⚠ ${warning}`));
   return element("div", { class: "run-title" }, element("h1", {}, header.name), element("p", {}, header.summary), ...warnings);
-}
-
-/** Return whether a pod requests a resource; of a live run, whether a node has it. */
-export function isRequested(run: Run, resource: number): boolean {
-  if (run.requests.length) return run.requests.some((amounts) => amounts[resource]! > 0);
-  return run.capacity[resource]!.some((amount) => amount > 0);
 }
 
 /** Key figures of a run at the page's instant. */

@@ -171,6 +171,12 @@ export class Run {
   }
 }
 
+/** Return whether a pod requests a resource; of a live run, whether a node has it. */
+export function isRequested(run: Run, resource: number): boolean {
+  if (run.requests.length) return run.requests.some((amounts) => amounts[resource]! > 0);
+  return run.capacity[resource]!.some((amount) => amount > 0);
+}
+
 function extend<Value>(column: Value[], rows: Value[]): void {
   for (const row of rows) column.push(row);
 }

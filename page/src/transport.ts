@@ -53,8 +53,9 @@ export class Transport {
   render(): void {
     const { view } = this;
     this.renderPlay();
+    const isMoving = this.player.isPlaying || (view.isLive && view.time === view.end);
     const text = instantText(Math.floor(view.time));
-    const shown = this.player.isPlaying ? text.replace(/\.\d+$/, "") : text;
+    const shown = isMoving ? text.replace(/\.\d+$/, "") : text;
     if (document.activeElement !== this.clock && this.clock.value !== shown) this.clock.value = shown;
     const value = String(view.end > 0 ? Math.round((view.time / view.end) * SLIDER_STEPS) : 0);
     if (this.slider.value !== value) this.slider.value = value;

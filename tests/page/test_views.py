@@ -6,9 +6,13 @@ import json
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
-from tests.page.pages import TIMEOUT_MS, OpenPage, PageOpener
+from tests.outputs.playback.lives import Lives
+from tests.page.pages import TIMEOUT_MS, OpenPage, PageOpener, page_of
 
 import batkube
+from batkube.cluster.mapping import kube_name
+from batkube.kernel.instants import Instant
+from batkube.outputs.playback.model import Node, Period
 from batkube.page.document import page_of_runs
 
 expect.set_options(timeout=TIMEOUT_MS)
@@ -32,8 +36,9 @@ def test_time_moves_by_buttons_keys_slider_and_text(open_page: PageOpener, faili
 
     button(page, "Next decision (→)")
     assert clock(page) == "00:00:07"
+    # The jobs submitted at 7 s and 14 s need three machines each, and one is left until the first job ends.
     page.keyboard.press("ArrowRight")
-    assert clock(page) == "00:00:14"
+    assert clock(page) == "00:00:20"
     button(page, "Previous decision (←)")
     assert clock(page) == "00:00:07"
     button(page, "End (End)")
@@ -99,6 +104,7 @@ def test_heat_map_and_charts_react_to_pointer_and_keys(open_page: PageOpener, fa
 
     gantt = page.get_by_role("img", name="Gantt chart of 7 nodes")
     assert "from 00:00:00" in (gantt.get_attribute("aria-label") or "")
+    page.keyboard.press("End")
     button(page, "Zoom in (+)")
     expect(page.get_by_role("img", name="Gantt chart of 7 nodes from 00:00:00")).to_have_count(0)
     button(page, "Show the whole run (0)")
@@ -160,12 +166,23 @@ def test_names_that_are_markup_or_very_long_are_harmless(open_page: PageOpener, 
     page.get_by_role("combobox", name="Group by").select_option("zone")
     page.get_by_role("combobox", name="Find").fill("aaaa")
     page.keyboard.press("Enter")
-    expect(panel.locator("h3").first).to_have_text(f"node {LONG}")
+    expect(panel.locator("h3").first).to_have_text(f"node {kube_name(LONG)}")
     assert page.evaluate("document.scripts.length") == 1
     assert page.evaluate("document.images.length") == 0
     # Nothing is wider than the window.
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert dialogs == []
+
+
+def test_the_longest_name_of_a_node_is_shown_whole(open_page: PageOpener) -> None:
+    """In a served cluster; the nodes of a run have shorter ones."""
+    node = Node(0, LONG, 0, {"cpu": 1000}, LONG, "", "", (Period(Instant(0)),))
+    page = open_page(page_of(Lives((node,), (), (), {}))).browser_page
+
+    page.get_by_role("img", name="Heat map").press("ArrowRight")
+    page.get_by_role("img", name="Heat map").press("Enter")
+    expect(page.get_by_role("tabpanel").locator("h3").first).to_have_text(f"node {LONG}")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_two_runs_begin_with_their_first_different_decision(open_page: PageOpener, tmp_path: Path) -> None:

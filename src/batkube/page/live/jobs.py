@@ -66,7 +66,8 @@ class JobRecorder:
         if execution is not None:
             group = self._group_of_execution(execution, now)
         elif reference is not None and reference["kind"] == "Job":
-            group = self._group(f"{namespace_of(key)}/{reference['name']}", Job(0, "", "", "", ()), 1, now)
+            name = f"{namespace_of(key)}/{reference['name']}".removeprefix("default/")
+            group = self._group(name, Job(0, "", "", "", ()), 1, now)
         if group is not None:
             group.alive += 1
         return Member(number, group, owner, {name: amount for name, amount in requests.items() if name != PODS})
