@@ -109,7 +109,7 @@ def columns_of(file: str) -> list[str]:
     return [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
 
 
-@pytest.mark.parametrize("file", ["jobs.csv", "schedule.csv", "machine_states.csv", "pods.csv"])
+@pytest.mark.parametrize("file", ["jobs.csv", "schedule.csv", "machine_states.csv", "pods.csv", "nodes.csv"])
 def test_the_columns_of_output_files_are_documented(file: str, tmp_path: Path) -> None:
     run(tmp_path, "batkube workload generate burst --jobs 2 -o w.json")
     run(tmp_path, "batkube run --workload w.json --platform 2x1 --out out --quiet")

@@ -13,7 +13,7 @@ from batkube.kernel.errors import InputError
 from batkube.outputs.measures.occupancy.absences import Absence, absences_of
 from conftest import Simulate
 
-OUTPUTS = ("jobs.csv", "pods.csv", "journal.jsonl", "machine_states.csv", "schedule.csv", "fidelity.json")
+OUTPUTS = ("jobs.csv", "pods.csv", "nodes.csv", "journal.jsonl", "machine_states.csv", "schedule.csv", "fidelity.json")
 
 #: An autoscaler that knows what it is going to do: `MADE` are names with their capacity, from and to which second.
 AUTOSCALER = """

@@ -30,6 +30,7 @@ _COMMANDS = {
     "chart": "Draw machine states, free resources or the queue over time.",
     "compare": "Compare runs of one workload, metric by metric.",
     "calibrate": "Fit latencies to recorded runs.",
+    "export": "Export a run to Perfetto, Chrome or Parquet.",
     "report": "Write a report of a run or an experiment as one HTML file.",
     "doctor": "Check the requirements of Batkube on this machine.",
     "cite": "Write the methods paragraph of runs, and how to cite.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -10,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.outputs.playback.saturated_runs import EVENTS, a_run
 
-import batkube
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant
 from batkube.kernel.quantities import CPU, MACHINE, MEMORY
@@ -19,33 +18,12 @@ from batkube.outputs.playback.model import NodeStatus
 from batkube.outputs.playback.playback import Playback
 from batkube.outputs.playback.states import State
 
-EVENTS = [
-    {"at": 200, "fail": "node-3", "for": "5m"},
-    {"at": 400, "drain": ["node-1", "node-2"], "for": "4m"},
-    {"at": 600, "add": "2x4,8Gi", "names": "spot", "for": "6m"},
-]
-
-
-def a_run(folder: Path, policy: str = "easy", **options: object) -> Path:
-    """Run jobs of one to three pods, which keep 8 machines busy for half an hour."""
-    jobs = [
-        {"id": str(number), "subtime": 20 * number, "res": 1 + number % 3, "profile": f"d{number % 5}",
-         "cpu": 1 + number % 2 / 2, "memory": 2**30 * (1 + number % 4), "priority": number % 7}
-        for number in range(60)
-    ]  # fmt: skip
-    profiles = {f"d{number}": {"type": "delay", "delay": 30 + 40 * number} for number in range(5)}
-    workload = folder.with_suffix(".json")
-    workload.write_text(json.dumps({"nb_res": 8, "jobs": jobs, "profiles": profiles}))
-    settings = {"workload": workload, "platform": "8x4,16Gi", "resources": "machines", **options}
-    batkube.run(scheduler=f"policy:{policy}", out=folder, **settings)  # type: ignore[arg-type]
-    return folder
-
 
 @pytest.fixture(scope="module", params=["machines", "requests", "events", "latencies"])
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Playback:
     folder = tmp_path_factory.mktemp(request.param)
     latencies = folder / "latencies.yaml"
-    latencies.write_text("start: uniform:0.1,2.3\n")
+    latencies.write_text("start: uniform:0.1,2.3\nreport: uniform:0.1,1.7\n")
     options: dict[str, dict[str, object]] = {
         "machines": {},
         "requests": {"resources": "requests"},

@@ -77,6 +77,8 @@ class JobPodsRecord(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     #: The controller that created them, such as `Job/w0-7`, or "".
     owner: str = ""
+    #: When each pod left its node; None, or an empty list, if that was when it finished.
+    released: Sequence[Instant | None] = ()
 
 
 #: Used as the phase of a pod that was deleted before it ended; Kubernetes has no phase for that.

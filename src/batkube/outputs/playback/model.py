@@ -128,6 +128,7 @@ class Pod(msgspec.Struct, frozen=True):
     created: Instant
     bound: Instant | None
     started: Instant | None
+    #: When its end was reported and its node had room again; until then the API shows it as running.
     ended: Instant | None
     #: The phase in which it ended, or was in at the end of the run.
     phase: str

@@ -28,6 +28,7 @@ _REQUIRED = (
     "finished",
     "phase",
     *REQUEST_COLUMNS,
+    "released",
 )
 
 
@@ -39,9 +40,13 @@ def read_pods(files: RunFiles, jobs: Sequence[Job], *, whole_machines: bool) -> 
     jobs_by_name = {(job.workload, job.name): job for job in jobs}
     texts = [cells.texts(name) for name in ("pod", "workload_name", "job_id", "node", "phase", "last_reason", "owner")]
     created = cells.present_instants("created")
-    times = [cells.instants(name) for name in ("scheduled", "started", "finished")]
+    times = [cells.instants(name) for name in ("scheduled", "started")]
+    ends = [
+        finished if released is None else released
+        for finished, released in zip(cells.instants("finished"), cells.instants("released"), strict=True)
+    ]
     attempts, requests = cells.counts("attempts"), _requests(cells, whole_machines=whole_machines)
-    columns = zip(created, *texts, *times, attempts, requests, strict=True)
+    columns = zip(created, *texts, *times, ends, attempts, requests, strict=True)
     pods = []
     for number, row in enumerate(sorted(columns, key=lambda row: row[0])):
         at, name, workload, job_id, node, phase, reason, owner, bound, started, ended, count, amounts = row

@@ -32,6 +32,7 @@ POD_COLUMNS = (
     "cpu",
     "memory",
     "gpus",
+    "released",
 )
 MACHINE_STATE_COLUMNS = (
     "time",
@@ -79,15 +80,22 @@ class PodsWriter:
         if self._attempts_of is not None:
             self._write_with_attempts(record, owner, created, end, self._attempts_of)
             return
-        last_cells = f"{csv_field(record.reason)},{record.owner}{self._cells_of(job.requests)}\n"
+        last_cells = f"{csv_field(record.reason)},{record.owner}{self._cells_of(job.requests)}"
         ends: Iterable[str]
-        if _are_equal(record.scheduled) and _are_equal(record.started) and None not in record.machine_ids:
+        if (
+            _are_equal(record.scheduled)
+            and _are_equal(record.started)
+            and None not in record.machine_ids
+            and not record.released
+        ):
             start = _start_cells(record.scheduled[0], record.started[0])
-            ends = itertools.repeat(f",{created},{start},{end},1,{last_cells}")
+            ends = itertools.repeat(f",{created},{start},{end},1,{last_cells},{_time_cell(record.finished)}\n")
         else:
             ends = [
-                f",{created},{_start_cells(scheduled, started)},{end},{number is not None:d},{last_cells}"
-                for number, scheduled, started in zip(record.machine_ids, record.scheduled, record.started, strict=True)
+                f",{created},{_start_cells(scheduled, started)},{end},{number is not None:d},{last_cells},{released}\n"
+                for number, scheduled, started, released in zip(
+                    record.machine_ids, record.scheduled, record.started, _release_cells(record), strict=True
+                )
             ]
         if len(self._places) <= len(self._node_names):  # clients create nodes during a run
             self._places |= {number: f"{node},{number}" for number, node in enumerate(self._node_names)}
@@ -98,9 +106,14 @@ class PodsWriter:
     def _write_with_attempts(
         self, record: JobPodsRecord, owner: str, created: str, end: str, attempts_of: AttemptsLookup
     ) -> None:
-        last_cells = f"{record.owner}{self._cells_of(record.job.requests)}\n"
-        for key, number, scheduled, started in zip(
-            record.keys, record.machine_ids, record.scheduled, record.started, strict=True
+        last_cells = f"{record.owner}{self._cells_of(record.job.requests)}"
+        for key, number, scheduled, started, released in zip(
+            record.keys,
+            record.machine_ids,
+            record.scheduled,
+            record.started,
+            _release_cells(record),
+            strict=True,
         ):
             failures, last_reason = attempts_of(key)
             node_cells = "," if number is None else f"{self._node_names[number]},{number}"
@@ -108,7 +121,9 @@ class PodsWriter:
             attempts = failures + (number is not None)
             reason = csv_field(record.reason or last_reason)
             name = _POD_NAME(key)
-            self._file.write(f"{name}{owner}{node_cells},{created},{times},{end},{attempts},{reason},{last_cells}")
+            self._file.write(
+                f"{name}{owner}{node_cells},{created},{times},{end},{attempts},{reason},{last_cells},{released}\n"
+            )
 
     def write_pod(self, record: PodRecord) -> None:
         """Write a pod that does not belong to a workload job."""
@@ -118,18 +133,28 @@ class PodsWriter:
         times = ",".join(map(_time_cell, (record.created, record.scheduled, record.started, record.finished)))
         attempts = failures + (record.scheduled is not None)
         reason = csv_field(record.reason or last_reason)
+        released = "" if record.scheduled is None else _time_cell(record.finished)
         self._file.write(
             f"{name},{csv_field(record.job)},{csv_field(record.workload)},{node_cells},{times},{record.phase},"
-            f"{attempts},{reason},{record.owner}{self._cells_of(record.requests)}\n"
+            f"{attempts},{reason},{record.owner}{self._cells_of(record.requests)},{released}\n"
         )
 
     def _cells_of(self, requests: Requests) -> str:
-        """Return the last cells of a row, each after a comma: what the pod requests."""
+        """Return the cells for what a pod requests, each after a comma."""
         cells = self._request_cells.get(requests)
         if cells is None:
             amounts = amount_cells(dict(requests), _REQUEST_RESOURCES)
             cells = self._request_cells[requests] = "".join(f",{cell}" for cell in amounts)
         return cells
+
+
+def _release_cells(record: JobPodsRecord) -> list[str]:
+    """Return when each pod left its node; empty for pods that were not bound."""
+    released = record.released or [None] * len(record.keys)
+    return [
+        "" if scheduled is None else _time_cell(record.finished if instant is None else instant)
+        for scheduled, instant in zip(record.scheduled, released, strict=True)
+    ]
 
 
 def _are_equal(instants: Sequence[Instant | None]) -> bool:

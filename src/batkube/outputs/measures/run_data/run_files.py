@@ -30,7 +30,7 @@ LOSS_STATES = {"COMPLETED_FAILED": "failed", "COMPLETED_KILLED": "killed", "REJE
 TABLES = ("jobs.csv", "schedule.csv", "pods.csv", "nodes.csv", "machine_states.csv", "devices.csv")
 _POD_NUMBER_COLUMNS = ("created", "scheduled", "started", "finished", "attempts")
 #: Columns of pods.csv that earlier versions did not write.
-_POD_REQUEST_COLUMNS = ("cpu", "memory", "gpus")
+_NEW_POD_COLUMNS = ("cpu", "memory", "gpus", "released")
 _NODE_TEXT_COLUMNS = ("node", "other", "zone", "rack", "pool")
 _NODE_NUMBER_COLUMNS = ("machine", "cpu", "memory", "pods", "gpus", "created", "removed")
 _DEVICE_TEXT_COLUMNS = ("driver", "pool", "device", "claim", "pods")
@@ -59,7 +59,7 @@ class RunFiles:
     @cached_property
     def pods(self) -> pd.DataFrame:
         """One row per pod; no rows when the run wrote no pods.csv."""
-        frame = self._frame("pods.csv", _POD_TEXT_COLUMNS, _POD_NUMBER_COLUMNS, _POD_REQUEST_COLUMNS)
+        frame = self._frame("pods.csv", _POD_TEXT_COLUMNS, _POD_NUMBER_COLUMNS, _NEW_POD_COLUMNS)
         return frame.astype({"attempts": "Int64"})
 
     @cached_property
@@ -285,6 +285,10 @@ def _find_jobs(path: Path) -> Path:
         raise InputError(
             path, problem=f"contains the jobs of {len(candidates)} runs ({names}…)", remedy="name one of these files"
         )
+    if (path / "experiment.json").is_file():
+        first = next(iter(sorted(path.glob("runs/*/jobs.csv"))), path / "runs" / "NAME" / "jobs.csv").parent
+        problem = "is the folder of an experiment, not of a run"
+        raise InputError(path, problem=problem, remedy=f"name one of its runs: {first}")
     raise InputError(
         path, problem="is not a run's output folder: it contains no jobs.csv", remedy="use the --out of a run"
     )
