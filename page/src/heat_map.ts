@@ -128,7 +128,8 @@ export class HeatMap {
     context.lineWidth = Math.max(1, Math.min(2.5, width / 8));
     context.strokeStyle = status === NodeStatus.Failed ? theme.bad : theme.quiet;
     if (status === NodeStatus.Failed) {
-      const side = Math.min(width, height);
+      // Beside the text, where there is some.
+      const side = Math.min(width, height) * (width >= 60 ? 0.6 : 1);
       const [left, top] = [x + width - side, y];
       context.moveTo(left + side * 0.2, top + side * 0.2);
       context.lineTo(left + side * 0.8, top + side * 0.8);
@@ -168,7 +169,8 @@ export class HeatMap {
     const status = fold.nodeStatuses[node]!;
     const state = status === NodeStatus.Ready ? percentText(Math.max(0, share)) : NODE_STATUSES[status]!;
     context.save();
-    context.font = context.font.replace("11px", height >= 56 ? "600 15px" : "600 12px");
+    const emphasis = status === NodeStatus.Ready ? "600 12px" : "11px";
+    context.font = context.font.replace("11px", height >= 56 ? "600 15px" : emphasis);
     fillTextWithin(context, state, x + 5, y + (height >= 56 ? 30 : 25), width - 10);
     context.restore();
     if (height >= 56) fillTextWithin(context, countText(fold.nodePods[node]!, "pod"), x + 5, y + 47, width - 10);
