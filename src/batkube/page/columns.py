@@ -14,7 +14,7 @@ from batkube.kernel.quantities import CPU, GPU, MACHINE, MEMORY, PODS
 from batkube.outputs.playback.deltas import Delta, DeltaKind
 from batkube.outputs.playback.model import Job, Node, NodeStatus, Pod
 
-Chunk = dict[str, Any]
+ColumnChunk = dict[str, Any]
 
 _NS_PER_MICROSECOND = 1000
 #: The first resources of every page, in this order.
@@ -47,7 +47,7 @@ class ColumnEncoder:
         pods: Sequence[Pod],
         deltas: Sequence[Delta],
         end: Instant,
-    ) -> Chunk:
+    ) -> ColumnChunk:
         """Return the columns of rows that follow those of earlier chunks. `end` is how far the deltas are complete."""
         texts, requests = len(self._texts), len(self._requests)
         columns = {

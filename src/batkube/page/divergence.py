@@ -11,10 +11,10 @@ from batkube.kernel.instants import Instant
 from batkube.outputs.playback.deltas import DeltaKind
 from batkube.outputs.playback.playback import Playback
 
-#: Decisions that are listed by name; the others are counted.
+#: InstantBindings that are listed by name; the others are counted.
 _MOST = 4
 
-Decisions = tuple[Instant, Counter[tuple[str, str]]]
+InstantBindings = tuple[Instant, Counter[tuple[str, str]]]
 """An instant, and what was bound then: names of pods, each with the name of its node."""
 
 
@@ -32,7 +32,7 @@ def first_divergence(one: Playback, other: Playback) -> dict[str, Any] | None:
     return None
 
 
-def _decisions(playback: Playback) -> Iterator[Decisions]:
+def _decisions(playback: Playback) -> Iterator[InstantBindings]:
     """Yield the bindings of each instant that has some."""
     bindings = (delta for delta in playback.deltas if delta.kind is DeltaKind.POD_BOUND)
     for at, deltas in groupby(bindings, key=lambda delta: delta.at):

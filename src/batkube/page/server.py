@@ -23,12 +23,12 @@ _TIMEOUT_S = 30.0
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
-    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-PageResource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
 
-Resource = Callable[[Mapping[str, str]], tuple[str, bytes]]
+PageResource = Callable[[Mapping[str, str]], tuple[str, bytes]]
 """Returns the content type and the content for the parameters of a query."""
 
 
@@ -37,12 +37,12 @@ class PageServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, resources: Mapping[str, Resource], port: int = 0) -> None:
+    def __init__(self, resources: Mapping[str, PageResource], port: int = 0) -> None:
         """Listen on a port; 0 for any free one. Raises InputError if the port is taken."""
         self.token = secrets.token_urlsafe(24)
         self.resources = resources
         try:
-            super().__init__((HOST, port), _Handler)
+            super().__init__((HOST, port), _PageHandler)
         except OSError as error:
             problem = f"cannot listen on this address: {error.strerror or error}"
             remedy = "choose another --port, or omit it to use any free port"
@@ -59,7 +59,7 @@ class PageServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _PageHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "Batkube"
     sys_version = ""
@@ -87,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Send the headers alone."""
         self.do_GET()
 
-    def _find(self) -> tuple[Resource | None, Mapping[str, str]]:
+    def _find(self) -> tuple[PageResource | None, Mapping[str, str]]:
         """Return the requested resource, or None, and the parameters of the query."""
         parts = urlsplit(self.path)
         token, _, name = parts.path.removeprefix("/").partition("/")

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from batkube.cli.commands.run import build_scheduler, policy_arguments
-from batkube.cli.options.page import Page, page_of_run
+from batkube.cli.options.page import PageOption, page_of_run
 from batkube.cluster.kinds import validate_versions
 from batkube.kernel.errors import InputError
 from batkube.policies.interface import Policy
@@ -90,7 +90,7 @@ def serve(
     seed: Annotated[int, typer.Option(metavar="N", help="The seed of every random stream.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the path of the kubeconfig.")] = False,
-    page: Page = False,
+    page: PageOption = False,
 ) -> None:
     """Serve the Kubernetes API of a simulated cluster."""
     from batkube.execution.latencies.delays import read_latencies
@@ -132,8 +132,8 @@ def serve(
             )
         sys.stdout.flush()
 
-    with page_of_run(out) as shown:
-        observe = functools.partial(shown.show, summary="a served cluster", from_now=True)
+    with page_of_run(out) as cluster_page:
+        observe = functools.partial(cluster_page.show, summary="a served cluster", from_now=True)
         serve(service, announce, observe if page else None)
     # Skip Python's shutdown: freeing every object of a large cluster takes seconds, and the OS frees all memory anyway.
     os._exit(0)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from batkube.page.live.live_page import LivePage
     from batkube.simulation.assembly import Simulation
 
-Page = Annotated[
+PageOption = Annotated[
     bool, typer.Option("--page", help="Show the cluster in a browser meanwhile; prints the address of the page.")
 ]
 

@@ -18,7 +18,7 @@ from batkube.outputs.playback.deltas import Delta, DeltaKind
 from batkube.outputs.playback.model import Job
 
 
-class Group:
+class JobAttempt:
     """The pods of one attempt to run a job."""
 
     __slots__ = ("alive", "is_running", "number", "running", "size")
@@ -32,12 +32,12 @@ class Group:
         self.is_running = False
 
 
-class Member:
+class LivePod:
     """A pod that has not ended."""
 
     __slots__ = ("group", "is_bound", "is_running", "number", "owner", "requests")
 
-    def __init__(self, number: int, group: Group | None, owner: str, requests: Mapping[str, int]) -> None:
+    def __init__(self, number: int, group: JobAttempt | None, owner: str, requests: Mapping[str, int]) -> None:
         self.number = number
         self.group = group
         self.owner = owner
@@ -46,7 +46,7 @@ class Member:
         self.is_running = False
 
 
-class JobRecorder:
+class LiveJobs:
     """Records jobs, and appends their deltas to those of their pods."""
 
     def __init__(self, world: World, deltas: list[Delta]) -> None:
@@ -54,10 +54,10 @@ class JobRecorder:
         self._executions = world.executions
         self._deltas = deltas
         #: The current group of each job, by its key, and the numbers of jobs.
-        self._groups: dict[str, Group] = {}
+        self._groups: dict[str, JobAttempt] = {}
         self._numbers: dict[str, int] = {}
 
-    def member_of(self, key: Key, pod: KubeObject, number: int, now: Instant) -> Member:
+    def member_of(self, key: Key, pod: KubeObject, number: int, now: Instant) -> LivePod:
         """Return a new pod as a member of its job, and record the job if it is its first pod."""
         execution, reference = self._executions.find(key), controller_of(pod)
         owner = "" if reference is None else f"{reference['kind']}/{reference['name']}"
@@ -70,26 +70,26 @@ class JobRecorder:
             group = self._group(name, Job(0, "", "", "", ()), 1, now)
         if group is not None:
             group.alive += 1
-        return Member(number, group, owner, {name: amount for name, amount in requests.items() if name != PODS})
+        return LivePod(number, group, owner, {name: amount for name, amount in requests.items() if name != PODS})
 
-    def _group_of_execution(self, execution: JobExecution, now: Instant) -> Group:
+    def _group_of_execution(self, execution: JobExecution, now: Instant) -> JobAttempt:
         job = execution.job
         described = Job(
             0, job.key, job.name, job.workload, (), "", job.size, job.walltime, job.user, job.priority, job.scheduler
         )
         return self._group(job.key, described, job.size, now)
 
-    def _group(self, key: str, described: Job, size: int, now: Instant) -> Group:
+    def _group(self, key: str, described: Job, size: int, now: Instant) -> JobAttempt:
         group = self._groups.get(key)
         if group is None:
             if key not in self._numbers:
                 self._numbers[key] = len(self.jobs)
                 self.jobs.append(_with_identity(described, len(self.jobs), key))
-            group = self._groups[key] = Group(self._numbers[key], size)
+            group = self._groups[key] = JobAttempt(self._numbers[key], size)
             self._deltas.append(Delta(now, DeltaKind.JOB_QUEUED, group.number))
         return group
 
-    def on_pod_started(self, member: Member, now: Instant) -> None:
+    def on_pod_started(self, member: LivePod, now: Instant) -> None:
         """Record that a pod runs, and its job if it was the last one."""
         group = member.group
         if group is None:
@@ -99,7 +99,7 @@ class JobRecorder:
             group.is_running = True
             self._deltas.append(Delta(now, DeltaKind.JOB_STARTED, group.number))
 
-    def on_pod_ended(self, member: Member, phase: str, now: Instant) -> None:
+    def on_pod_ended(self, member: LivePod, phase: str, now: Instant) -> None:
         """Record that a pod ended, and its job if it was the last one."""
         group = member.group
         if group is None:

@@ -16,7 +16,7 @@ from batkube.kernel.instants import START, Instant
 from batkube.outputs.playback.deltas import Delta, DeltaKind
 from batkube.outputs.playback.model import Node, NodeStatus, Pod
 from batkube.outputs.writers.nodes_csv import POOL_LABELS, RACK_LABELS, ZONE_LABELS, first_label
-from batkube.page.live.jobs import JobRecorder, Member
+from batkube.page.live.jobs import LiveJobs, LivePod
 
 #: The phase of pods that are deleted before they end, as in pods.csv.
 _DELETED = "Deleted"
@@ -31,13 +31,13 @@ class Recorder:
         self.nodes: list[Node] = []
         self.pods: list[Pod] = []
         self.deltas: list[Delta] = []
-        self.jobs = JobRecorder(world, self.deltas)
+        self.jobs = LiveJobs(world, self.deltas)
         self._clock = world.clock
         self._node_numbers: dict[str, int] = {}
         self._statuses: dict[str, NodeStatus] = {}
         self._silent = world.heartbeats.silent
         #: The pods that exist and have not ended.
-        self._members: dict[Key, Member] = {}
+        self._members: dict[Key, LivePod] = {}
         now = world.clock.now
         self._record_nodes(ADDED, list(world.store.all(NODE).items()), now)
         self._record_pods(ADDED, list(world.store.all(POD).items()), now)
