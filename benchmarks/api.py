@@ -98,11 +98,20 @@ def request(
     return head.encode() + body
 
 
+class Rejected(RuntimeError):
+    """A response with an error status."""
+
+    def __init__(self, method: str, path: str, status: int, text: bytes) -> None:
+        super().__init__(f"{method} {path}: {status} {text!r}")
+        self.status = status
+
+
 class Client:
     """A keep-alive connection."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, token: str = "admin-token") -> None:
         self._host = urlsplit(url)
+        self._token = token
 
     async def open(self) -> Client:
         """Connect."""
@@ -114,16 +123,20 @@ class Client:
 
     async def send(self, method: str, path: str, body: bytes = b"", content_type: str = "application/json") -> int:
         """Send a request and read the response; return the length of its body."""
-        self._writer.write(request(method, path, body, content_type))
+        self._writer.write(request(method, path, body, content_type, self._token))
         head = await self._reader.readuntil(b"\r\n\r\n")
         status, headers = int(head[9:12]), head.decode().lower()
         if status >= 300:
-            raise RuntimeError(f"{method} {path}: {status} {(await self._reader.read(500))!r}")
+            raise Rejected(method, path, status, await self._reader.read(500))
         if "transfer-encoding: chunked" in headers:
             return await self._chunks()
         length = int(headers.split("content-length: ")[1].split("\r\n")[0])
         await self._reader.readexactly(length)
         return length
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._writer.close()
 
     async def _chunks(self) -> int:
         total = 0

@@ -1,4 +1,4 @@
-"""Bugs of Batkube are never silent: whichever layer fails, `run`, `experiment` and `serve` report its story.
+"""Bugs of Batkube are never silent: whichever layer fails, `run`, `experiment` and `serve` report its context.
 
 Each test injects an error into one layer, at a point that only the Job `work` reaches.
 """
@@ -53,12 +53,12 @@ INJECTED = "RuntimeError: injected"
 
 
 class Fault(NamedTuple):
-    """The method that fails, a condition on its arguments, and a part of the story."""
+    """The method that fails, a condition on its arguments, and a part of the report."""
 
     owner: Any
     method: str
     applies: Callable[..., bool]
-    story: str
+    context: str
     error: type[Exception] = RuntimeError
 
 
@@ -92,13 +92,13 @@ FAULTS = {
 
 
 @pytest.fixture(params=FAULTS)
-def story(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Inject an error into one layer, and return the expected part of the story."""
+def context(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Inject an error into one layer, and return the expected part of the report."""
     fault = FAULTS[request.param]
     inject(fault, monkeypatch)
     # Objects are checked by a dry run before the run; an error there would have no outputs.
     monkeypatch.setattr("batkube.simulation.preparation.inputs.check_objects", lambda *_: None)
-    return fault.story
+    return fault.context
 
 
 def inject(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,12 +117,12 @@ def scenario(folder: Path) -> dict[str, str]:
     return {"workload": str(folder / "work.yaml"), "platform": "2x4,16Gi"}
 
 
-def assert_outputs_kept(folder: Path, story: str, error: str = INJECTED) -> None:
+def assert_outputs_kept(folder: Path, context: str, error: str = INJECTED) -> None:
     """Assert that the outputs so far are written, with the result `failed`."""
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["result"] == "failed"
     assert manifest["failure"].startswith(f"a bug in Batkube: {error}\n")
-    assert story in manifest["failure"]
+    assert context in manifest["failure"]
     assert " of virtual time" in manifest["failure"]
     assert (folder / "bug.txt").read_text().startswith("Traceback")
     assert "in failing" in (folder / "bug.txt").read_text()
@@ -131,8 +131,8 @@ def assert_outputs_kept(folder: Path, story: str, error: str = INJECTED) -> None
 
 
 @pytest.mark.parametrize("scheduler", ["policy:fcfs", "kube-scheduler"])
-def test_a_run_reports_the_story_and_keeps_its_outputs(
-    story: str, scheduler: str, kube_scheduler: str, tmp_path: Path
+def test_a_run_reports_a_bug_with_its_context_and_keeps_its_outputs(
+    context: str, scheduler: str, kube_scheduler: str, tmp_path: Path
 ) -> None:
     options = [text for name, value in scenario(tmp_path).items() for text in (f"--{name}", value)]
     if scheduler == "kube-scheduler":
@@ -143,10 +143,10 @@ def test_a_run_reports_the_story_and_keeps_its_outputs(
     assert result.returncode == 1
     traceback, _, message = result.stderr.rpartition("failed: ")
     assert message.startswith(f"a bug in Batkube: {INJECTED}\n")
-    assert story in message
+    assert context in message
     assert "what was computed until then is in out" in message
     assert traceback.count("Traceback") == 1
-    assert_outputs_kept(tmp_path / "out", story)
+    assert_outputs_kept(tmp_path / "out", context)
 
 
 #: Errors that are not bugs while inputs are read or outputs are written.
@@ -165,8 +165,8 @@ def test_recursion_and_os_errors_outside_of_input_and_output_are_bugs(
         batkube.run(**scenario(tmp_path), scheduler=kube_scheduler, out=tmp_path / "out")
 
     assert f"a bug in Batkube: {error.__name__}: injected" in str(caught.value)
-    assert FAULTS[layer].story in str(caught.value)
-    assert_outputs_kept(tmp_path / "out", FAULTS[layer].story, f"{error.__name__}: injected")
+    assert FAULTS[layer].context in str(caught.value)
+    assert_outputs_kept(tmp_path / "out", FAULTS[layer].context, f"{error.__name__}: injected")
 
 
 @pytest.mark.parametrize("time", ["exact", "paced"])
@@ -230,7 +230,7 @@ def test_a_bug_of_the_run_is_reported_even_if_a_second_one_prevents_outputs(
     assert manifest["failure"].startswith(f"a bug in Batkube: {INJECTED}\n")
 
 
-def test_an_experiment_reports_the_failed_run_and_executes_the_others(story: str, tmp_path: Path) -> None:
+def test_an_experiment_reports_the_failed_run_and_executes_the_others(context: str, tmp_path: Path) -> None:
     (tmp_path / "trace.json").write_text(json.dumps(WORKLOAD))
     base = scenario(tmp_path)
     workloads = {"trace": str(tmp_path / "trace.json"), "work": base.pop("workload")}
@@ -242,10 +242,10 @@ def test_an_experiment_reports_the_failed_run_and_executes_the_others(story: str
     )
 
     [failure] = results.failures.values()
-    assert story in failure
+    assert context in failure
     assert sorted(results.results["state"]) == ["done", "failed"]
     [folder] = (path.parent for path in (tmp_path / "out").glob("runs/*/bug.txt"))
-    assert_outputs_kept(folder, story)
+    assert_outputs_kept(folder, context)
 
 
 class Client(threading.Thread):
@@ -291,11 +291,11 @@ def serve_until_exit(folder: Path, path: str = "", *, keep_going: bool = False, 
     return clients[0]
 
 
-def test_a_server_reports_the_story(story: str, tmp_path: Path) -> None:
+def test_a_server_reports_a_bug_with_its_context(context: str, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="injected") as caught:
         serve_until_exit(tmp_path / "out")
 
-    assert story in str(as_bug(caught.value))
+    assert context in str(as_bug(caught.value))
 
 
 def test_a_server_exits_when_a_watch_stream_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,14 +306,14 @@ def test_a_server_exits_when_a_watch_stream_fails(tmp_path: Path, monkeypatch: p
 
 
 def test_with_keep_going_a_server_logs_and_notes_the_bug(
-    story: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    context: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     client = serve_until_exit(tmp_path / "out", "/version", keep_going=True, patience_s=1.0)
 
-    assert client.statuses == [500 if "request" in story else 201, 200]
+    assert client.statuses == [500 if "request" in context else 201, 200]
     [note] = json.loads((tmp_path / "out" / "fidelity.json").read_text())
     assert note["subject"] == "bug"
-    assert story in note["example"]
+    assert context in note["example"]
     assert INJECTED in capsys.readouterr().err
 
 

@@ -1,4 +1,4 @@
-"""The answers of a real kube-apiserver v1.34.4, recorded, against ours.
+"""Batkube's answers, compared with the recorded ones of a real kube-apiserver v1.34.4.
 
 A difference that we accept is written down, with its reason, in `accepted_differences.json` beside the cases and in
 docs/reference/api-differences.md; any other one fails.

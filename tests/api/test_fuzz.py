@@ -30,7 +30,7 @@ SHARE_MADE_WORSE = 0.4
 
 @pytest.fixture
 def crashes(caplog: pytest.LogCaptureFixture) -> Iterator[list[logging.LogRecord]]:
-    """Yield the log records of the server, which logs nothing but its own failures."""
+    """Yield the log records of the server, which logs only internal errors."""
     with caplog.at_level(logging.ERROR):
         yield caplog.records
 
@@ -148,13 +148,13 @@ def exchange(server: Serving, data: bytes, *, half_close: bool = True, silence_s
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_WR)
         sock.settimeout(silence_s)
-        said = b""
+        response = b""
         try:
             while piece := sock.recv(65536):
-                said += piece
+                response += piece
         except (TimeoutError, ConnectionResetError):
             pass
-        return said
+        return response
 
 
 def is_alive(server: Serving) -> bool:
@@ -163,15 +163,15 @@ def is_alive(server: Serving) -> bool:
         return bool(client.request({"method": "GET", "path": "/version"})["status"] == 200)
 
 
-def test_random_bytes_at_the_socket_neither_hang_nor_kill(server: Serving, crashes: list[logging.LogRecord]) -> None:
+def test_random_bytes_neither_hang_nor_crash_the_server(server: Serving, crashes: list[logging.LogRecord]) -> None:
     chance = random.Random(3)
     good = b"GET /api/v1/pods HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin-token\r\n\r\n"
     pieces = [chance.randbytes(chance.randrange(1, 200)) for _ in range(20)]
     pieces += [worse_bytes(good, chance) for _ in range(60)]
 
     for piece in pieces:
-        said = exchange(server, piece)
-        assert not said or said.startswith(b"HTTP/1.1 ")
+        response = exchange(server, piece)
+        assert not response or response.startswith(b"HTTP/1.1 ")
 
     assert b"200 OK" in exchange(server, good)
     assert not crashes
@@ -201,9 +201,9 @@ def test_random_bytes_at_the_socket_neither_hang_nor_kill(server: Serving, crash
 def test_unusual_requests_are_answered_or_rejected(
     server: Serving, crashes: list[logging.LogRecord], request_bytes: bytes
 ) -> None:
-    said = exchange(server, request_bytes)
+    response = exchange(server, request_bytes)
 
-    assert not said or said.startswith(b"HTTP/1.1 ")
+    assert not response or response.startswith(b"HTTP/1.1 ")
     assert is_alive(server)
     assert not crashes
 
@@ -215,8 +215,8 @@ def test_disconnected_clients_leave_no_watch_and_no_connection(server: Serving) 
     watch = b"GET /api/v1/pods?watch=true HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin-token\r\n\r\n"
     before = open_files()
     for number in range(60):
-        said = exchange(server, watch if number % 2 else watch[: -number // 2], half_close=False, silence_s=0.02)
-        assert not said or said.startswith(b"HTTP/1.1 ")
+        response = exchange(server, watch if number % 2 else watch[: -number // 2], half_close=False, silence_s=0.02)
+        assert not response or response.startswith(b"HTTP/1.1 ")
 
     end = time.monotonic() + 5
     while time.monotonic() < end and (server.inside(server.api.watches.count) or open_files() > before):

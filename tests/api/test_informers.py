@@ -27,7 +27,7 @@ from conformance.serving import Serving
 CLIENT_GO = "v0.34.4"
 SOURCE = Path(__file__).resolve().parent.parent / "go" / "informers" / "main.go"
 NAMESPACES = ("one", "two")
-#: What each informer of the program follows.
+#: The collection that each informer of the program watches.
 FOLLOWED: dict[str, tuple[str, dict[str, str]]] = {
     "pods": ("/api/v1/pods", {}),
     "configmaps": ("/api/v1/configmaps", {}),
@@ -61,16 +61,16 @@ def running_informers(program: Path, server: Serving, content_type: str, watch_l
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        asking, answers = process.stdin, process.stdout
+        requests, answers = process.stdin, process.stdout
 
-        def tell() -> dict[str, dict[str, dict[str, str]]]:
-            asking.write(b"\n")
-            asking.flush()
-            told: dict[str, dict[str, dict[str, str]]] = json.loads(answers.readline())
-            return told
+        def read_state() -> dict[str, dict[str, dict[str, str]]]:
+            requests.write(b"\n")
+            requests.flush()
+            state: dict[str, dict[str, dict[str, str]]] = json.loads(answers.readline())
+            return state
 
         try:
-            yield tell
+            yield read_state
         finally:
             process.kill()
 
@@ -85,7 +85,7 @@ class Writer:
             self._ask("POST", "/api/v1/namespaces", {"kind": "Namespace", "metadata": {"name": namespace}})
 
     def write(self, count: int) -> None:
-        """Make `count` writes; some find nothing to write to."""
+        """Make `count` writes; some fail because their object does not exist."""
         for _ in range(count):
             self._write()
 
@@ -153,10 +153,10 @@ def test_informers_converge_to_the_content_of_the_store(
     writer = server.inside(lambda: Writer(server, seed=5))
     server.inside(lambda: writer.write(300))
     with (
-        running_informers(informers_program, server, content_type, watch_list) as tell,
+        running_informers(informers_program, server, content_type, watch_list) as read_state,
         contextlib.closing(Client(server.url)) as client,
     ):
-        tell()  # answered once all are in sync
+        read_state()  # answered once all are in sync
 
         for number in range(WRITES // WRITES_AT_ONCE):
             server.inside(lambda: writer.write(WRITES_AT_ONCE))
@@ -169,6 +169,8 @@ def test_informers_converge_to_the_content_of_the_store(
         wanted = listed(client)
         assert all(wanted.values())
         end = time.monotonic() + PATIENCE_S
-        while (told := tell()) != {name: {"stored": of, "worked": of} for name, of in wanted.items()}:
-            assert time.monotonic() < end, {name: told[name] for name in told if told[name]["stored"] != wanted[name]}
+        while (state := read_state()) != {name: {"stored": of, "worked": of} for name, of in wanted.items()}:
+            assert time.monotonic() < end, {
+                name: state[name] for name in state if state[name]["stored"] != wanted[name]
+            }
             time.sleep(0.2)

@@ -57,6 +57,15 @@ def test_a_cache_that_others_can_write_to_is_reported(tmp_path: Path) -> None:
     assert "Real schedulers cannot" in result.stdout
 
 
+def test_a_cache_that_others_can_write_to_is_reported_before_the_first_build(tmp_path: Path) -> None:
+    cache = tmp_path / "batkube"
+    cache.mkdir()
+    cache.chmod(0o777)
+    found = checks_by_subject(cache)["Cache folder"]
+    assert found.state is CheckState.MISSING
+    assert found.finding.startswith(f"{cache} is writable by other users")
+
+
 def test_a_cache_that_is_a_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     found = checks_by_subject(tmp_path / "file" / "batkube")

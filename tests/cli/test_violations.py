@@ -107,7 +107,7 @@ def test_the_number_of_failed_jobs_is_printed_next_to_the_means(folder: Path) ->
     assert "had no result" not in valid.stdout
 
 
-def test_an_experiment_does_not_mark_it_as_the_best(folder: Path) -> None:
+def test_an_experiment_does_not_mark_a_violating_scheduler_as_the_best(folder: Path) -> None:
     (folder / "e.yaml").write_text(
         "base: {workload: w.json, platform: 4x1}\n"
         "axes: {scheduler: [policy:fcfs, policy:easy, policy:greedy.py:Greedy, policy:picky.py:Picky]}\n"
@@ -172,7 +172,7 @@ def test_a_comparison_marks_neither_run_as_better(folder: Path) -> None:
     assert [line.split()[-1] for line in reverse.splitlines() if "mean wait  " in line] == ["✗"]
 
 
-def test_a_run_without_started_jobs_has_no_means(folder: Path) -> None:
+def test_a_run_without_started_jobs_has_no_mean_values(folder: Path) -> None:
     (folder / "none.py").write_text(PICKY.replace("placement is None", "True").replace("Picky", "RejectAll"))
     result = batkube(*RUN, "--scheduler", "policy:none.py:RejectAll", "--out", "none", cwd=folder)
 

@@ -6,13 +6,14 @@ import contextlib
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import yaml
 
-_START_TIMEOUT_S = 60.0
+_START_TIMEOUT_S = 180.0
+_PROGRAM = (sys.executable, "-m", "batkube")
 
 
 class Served(NamedTuple):
@@ -31,17 +32,17 @@ class Served(NamedTuple):
         return int(self.url.rpartition(":")[2])
 
 
-def command(out: Path, *options: str) -> list[str]:
+def command(out: Path, *options: str, program: Sequence[str] = _PROGRAM) -> list[str]:
     """Return the command line of a server with the output folder `out`."""
-    return [sys.executable, "-m", "batkube", "serve", "--out", str(out), *options]
+    return [*program, "serve", "--out", str(out), *options]
 
 
 @contextlib.contextmanager
-def served(out: Path, *options: str) -> Iterator[Served]:
+def served(out: Path, *options: str, program: Sequence[str] = _PROGRAM) -> Iterator[Served]:
     """Start a server with these options, wait until it is ready, and stop it at the end of the block."""
     log = out.with_suffix(".log")
     with log.open("wb") as file:
-        process = subprocess.Popen(command(out, *options), stdout=file, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(command(out, *options, program=program), stdout=file, stderr=subprocess.STDOUT)
         try:
             _wait_until_ready(out / "kubeconfig", process, log)
             config = yaml.safe_load((out / "kubeconfig").read_text())

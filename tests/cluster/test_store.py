@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import weakref
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -216,3 +218,65 @@ def test_the_history_can_be_compacted_up_to_a_version() -> None:
 
     assert store.oldest_version == 2
     assert [change.key for change in changes_since(store, 2)] == keys("cd")
+
+
+@given(rounds)
+def test_a_view_has_the_objects_of_any_version_in_order(plan: Plan) -> None:
+    store = Store()
+    store.view(POD)
+
+    for version, expected in write_all(store, plan):
+        view = store.view(POD, version)
+
+        assert [(key, entry[0]) for key, entry in view.between("", None)] == sorted(expected.items())
+        inner = [key for key in sorted(expected) if "default/b" <= key < "default/d"]
+        assert [key for key, _ in view.between("default/b", "default/d")] == inner
+        assert view.count("default/b", "default/d") == len(inner)
+        for key in keys("abcd"):
+            entry = view.get(key)
+            assert (entry and entry[0]) == expected.get(key)
+
+
+def test_a_watch_far_behind_reads_only_the_changes_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It resumes for each piece that its client has read, so reading all newer changes each time is quadratic."""
+    store = Store(history_limit=100_000)
+    for number in range(20_000):
+        store.create(POD, [Key(f"default/{number}")], [{}], NOW)
+    reads = 0
+
+    def last_version(batch: Batch) -> int:
+        nonlocal reads
+        reads += 1
+        return batch.last_version
+
+    monkeypatch.setattr("batkube.cluster.store._LAST_VERSION", last_version)
+    versions = [next(store.batches_since(version)).first_version for version in range(0, 20_000, 1_000)]
+
+    assert versions == [version + 1 for version in range(0, 20_000, 1_000)]
+    assert reads < 20 * 16
+
+
+def test_changes_beyond_the_history_are_released() -> None:
+    class Value(dict[str, object]):
+        """A dictionary that can be referenced weakly."""
+
+    store, value = Store(history_limit=1), Value()
+    released = weakref.ref(value)
+    store.create(POD, [Key("default/a")], [value], NOW)
+    del value
+    store.replace(POD, [Key("default/a")], [{}], NOW)
+    assert released() is not None
+    store.replace(POD, [Key("default/a")], [{}], NOW)
+
+    assert released() is None
+
+
+def test_the_history_is_the_same_after_many_changes() -> None:
+    """The list of the history is cut from time to time."""
+    store = Store(history_limit=10)
+    store.create(POD, [Key("default/a")], [{}], NOW)
+    for number in range(5_000):
+        store.replace(POD, [Key("default/a")], [{"value": number}], NOW)
+        oldest = max(0, store.version - 10)
+        assert store.oldest_version == oldest
+        assert [change.version for change in changes_since(store, oldest)] == [*range(oldest + 1, store.version + 1)]

@@ -1,6 +1,6 @@
-"""The HTTP of a replay: one kept connection for requests, and one of its own for every watch.
+"""The HTTP client of a replay: one persistent connection for requests, and a separate one for each watch.
 
-It is plain on purpose. A client library would add headers, retry, or follow what a case wants to see.
+It does not use a client library, which would add headers, retry requests, or follow redirects that a case examines.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WATCH_SECONDS = 120.0
 
 
 def is_plain_bookmark(event: Json) -> bool:
-    """Return whether `event` is a bookmark that only time brings; the one after the initial events is not."""
+    """Return whether `event` is a periodic bookmark, not the one after the initial events."""
     if not isinstance(event, dict) or event.get("type") != "BOOKMARK":
         return False
     return "k8s.io/initial-events-end" not in json.dumps(event)
@@ -47,7 +47,7 @@ class Client:
         self._connection: http.client.HTTPConnection | None = None
 
     def ask(self, method: str, path: str, body: Json = None, **query: str) -> dict[str, Any]:
-        """Send a request that is no case's; a patch is a merge patch."""
+        """Send a request that belongs to no case; a patch is a merge patch."""
         request: dict[str, Any] = {"method": method, "path": path, "body": body}
         request["query"] = {name: [text] for name, text in query.items()}
         if method == "PATCH":
@@ -55,7 +55,7 @@ class Client:
         return dict(self.request(request))
 
     def request(self, request: Mapping[str, Json]) -> dict[str, Json]:
-        """Return the answer to one request; a connection that the server closed meanwhile is opened again."""
+        """Return the answer to one request; reconnect if the server has closed the connection."""
         path, headers, body = self._prepared(request)
         problem = ""
         for _ in range(3):
@@ -75,13 +75,13 @@ class Client:
         return {"status": 0, "content_type": "", "body": f"transport error: {problem}"}
 
     def close(self) -> None:
-        """Close the kept connection."""
+        """Close the persistent connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
     def watch(self, request: Mapping[str, Json]) -> Watching:
-        """Open a watch; events are gathered in the background."""
+        """Open a watch; its events are collected in the background."""
         query = {"watch": "true", **(request.get("query") or {})}
         path, headers, body = self._prepared({**request, "method": "GET", "query": query})
         return Watching(self._connect(_WATCH_SECONDS), path, headers, body)
@@ -114,7 +114,7 @@ class Client:
 
 
 def _answer(response: http.client.HTTPResponse, raw: bytes | None) -> dict[str, Json]:
-    """Return what a case records of a response; without a body when `raw` is None."""
+    """Return the parts of a response that a case records; without a body if `raw` is None."""
     answer: dict[str, Any] = {"status": response.status, "content_type": response.getheader("Content-Type") or ""}
     warnings = response.headers.get_all("Warning")
     if warnings:
@@ -133,7 +133,7 @@ def _answer(response: http.client.HTTPResponse, raw: bytes | None) -> dict[str, 
 
 
 class Watching:
-    """A watch that runs; a thread of its own reads the events as they come."""
+    """An open watch; a separate thread reads its events as they arrive."""
 
     def __init__(
         self, connection: http.client.HTTPConnection, path: str, headers: dict[str, str], body: bytes | None
@@ -153,7 +153,10 @@ class Watching:
         self._started.wait(seconds)
 
     def await_events(self, count: int, quiet_s: float, limit_s: float) -> None:
-        """Wait for `count` events and then until none came for `quiet_s`, for the end, or for `limit_s`."""
+        """Wait for `count` events, then until none arrives for `quiet_s`.
+
+        Or for the end of the stream, or `limit_s`.
+        """
         end = time.monotonic() + limit_s
         with self._changed:
             self._latest = max(self._latest, time.monotonic())
@@ -171,7 +174,7 @@ class Watching:
             self._changed.wait_for(lambda: self.is_closed, limit_s)
 
     def stop(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         sock = self._connection.sock
         if sock is not None:
             with contextlib.suppress(OSError):

@@ -1,8 +1,8 @@
-"""How the answers of a replay differ from those recorded, after what may differ is set aside.
+"""Finds the differences between the answers of a replay and the recorded ones, except those that are allowed.
 
 Identities (uids, versions, generated names) cannot be equal, but must correspond one to one within a case, and versions
-must come in the same order: so a write that changed nothing is seen not to have made a new version. The rules are
-listed in docs/reference/conformance.md.
+must be in the same order. This also checks that a write without a change creates no new version. The rules are listed
+in docs/reference/conformance.md.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ class Difference(NamedTuple):
 
 
 class Pairs:
-    """Which replayed identity stands for which recorded one: one to one, or it is a difference."""
+    """Which replayed identity corresponds to which recorded one; if it is not one to one, that is a difference."""
 
     def __init__(self) -> None:
         self._got: dict[str, str] = {}
         self._recorded: dict[str, str] = {}
 
     def fit(self, recorded: str, got: str) -> bool:
-        """Take the pair in; return whether it fits all those before."""
+        """Add a pair; return whether it is consistent with all earlier ones."""
         same_got = self._got.setdefault(recorded, got) == got
         return self._recorded.setdefault(got, recorded) == recorded and same_got
 
     def renamed(self, text: str) -> str:
-        """Return `text` with the replayed identities in the place of those recorded."""
+        """Return `text` with recorded identities replaced by the replayed ones."""
         for recorded, got in self._got.items():
             text = text.replace(recorded, got)
         return text
@@ -64,7 +64,7 @@ class Comparer:
         self._differences: list[Difference] = []
         self._uids, self._versions = Pairs(), Pairs()
         self._version_pairs: list[tuple[int, int]] = []
-        #: Generated names: what the recorded one is called now.
+        #: Generated names: the replayed name by the recorded one.
         self._names: dict[str, str] = {}
         self._rules: dict[str, Callable[[str, str, str], bool]] = {
             "continue": lambda _, recorded, got: bool(recorded) == bool(got),
@@ -109,7 +109,7 @@ class Comparer:
             self._events(path, step, result["events"])
 
     def _setup(self, path: str, recorded: Mapping[str, Json], got: Mapping[str, Json]) -> None:
-        """Preparations are not judged beyond their success, but identities are learnt from them."""
+        """Compare a preparatory step: only its success counts, but its identities are recorded."""
         if recorded["status"] != got["status"]:
             self._differ(f"{path}.status", recorded["status"], got["status"])
             return
@@ -133,14 +133,18 @@ class Comparer:
     def _events(self, path: str, step: Mapping[str, Json], got: Sequence[Json]) -> None:
         if step.get("bookmark_required") and not any(map(is_plain_bookmark, got)):
             self._differ(f"{path}.events", "at least one BOOKMARK", [_type(event) for event in got])
-        wanted, came = ([event for event in events if not is_plain_bookmark(event)] for events in (step["events"], got))
-        if len(wanted) != len(came):
-            self._differ(f"{path}.events.length", [_type(event) for event in wanted], [_type(event) for event in came])
-        for number, (recorded, event) in enumerate(zip(wanted, came, strict=False)):
+        expected, actual = (
+            [event for event in events if not is_plain_bookmark(event)] for events in (step["events"], got)
+        )
+        if len(expected) != len(actual):
+            self._differ(
+                f"{path}.events.length", [_type(event) for event in expected], [_type(event) for event in actual]
+            )
+        for number, (recorded, event) in enumerate(zip(expected, actual, strict=False)):
             self._value(f"{path}.events[{number}]", "", recorded, event)
 
     def _learn_refused_name(self, step: Mapping[str, Json], result: Mapping[str, Json]) -> None:
-        """Learn a generated name that only a failure tells (409 for a name that was taken)."""
+        """Record a generated name that appears only in a failure (409 for a name that is in use)."""
         prefix = _inner(step["request"].get("body"), "metadata", "generateName")
         self._learn_name(prefix, *(_inner(each.get("body"), "details", "name") for each in (step["response"], result)))
 
@@ -184,7 +188,7 @@ class Comparer:
 
     def _list(self, path: str, key: str, recorded: list[Json], got: list[Json]) -> None:
         if key == "managedFields":
-            # The server sorts them by time in whole seconds, so the order says nothing.
+            # The server sorts them by time in whole seconds, so their order has no meaning.
             recorded, got = sorted(recorded, key=_manager), sorted(got, key=_manager)
         if len(recorded) != len(got):
             self._differ(f"{path}.length", len(recorded), len(got))
@@ -197,7 +201,7 @@ class Comparer:
             return
         if not (_is_version(one) and _is_version(other)):
             self._differ(path, one, other)
-        elif "uid" in recorded or "name" in recorded:  # else of a list, a bookmark: where the store stands by chance
+        elif "uid" in recorded or "name" in recorded:  # the versions of lists and bookmarks may differ
             self._version_pairs.append((int(one), int(other)))
             if not self._versions.fit(one, other):
                 self._differ(path, one, other)

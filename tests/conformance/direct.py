@@ -1,6 +1,6 @@
-"""The API without sockets and without real time: requests go straight to `Api.handle`.
+"""The API without sockets or real time: requests are passed directly to `Api.handle`.
 
-Tests that make thousands of requests, or that need a clock in their hand, talk to this instead of a server.
+It is for tests that send thousands of requests, or that control the clock.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ APPLY = "application/apply-patch+yaml"
 
 
 class Answer(NamedTuple):
-    """An answer, its body decoded."""
+    """An answer with its decoded body."""
 
     status: int
     body: Json
 
 
 class ManualTimers:
-    """Timers that go off when the test lets time pass."""
+    """Timers that fire when the test advances the time."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -45,13 +45,13 @@ class ManualTimers:
         self._cancelled: set[int] = set()
 
     def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback` once `seconds` have passed."""
+        """Call `callback` after `seconds`."""
         number = next(self._numbers)
         heapq.heappush(self._due, (self.now_s + seconds, number, callback))
         return lambda: self._cancelled.add(number)
 
     def pass_time(self, seconds: float) -> None:
-        """Let `seconds` go by, and what is due happen."""
+        """Advance the time by `seconds`, and call the callbacks that are due."""
         end = self.now_s + seconds
         while self._due and self._due[0][0] <= end:
             self.now_s, number, callback = heapq.heappop(self._due)
@@ -61,7 +61,7 @@ class ManualTimers:
 
 
 class Reader:
-    """The other end of a watch: it takes events while it is `writable`, and can be as slow as a test likes."""
+    """The client side of a watch: it accepts events while it is `writable`, which a test can change."""
 
     def __init__(self) -> None:
         self.writable = True
@@ -69,7 +69,7 @@ class Reader:
         self.events: list[Json] = []
 
     def write(self, data: bytes) -> None:
-        """Take a piece of the stream, which is one event or more."""
+        """Accept a part of the stream: one event or more."""
         self.events.extend(msgspec.json.decode(line) for line in data.splitlines())
 
     def close(self) -> None:
@@ -86,7 +86,7 @@ class Watched(NamedTuple):
 
 
 class Direct:
-    """A server and its clock, in the hand of a test."""
+    """A server and its clock, controlled by a test."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Direct:
         query: Mapping[str, str] | None = None,
         token: str = "admin-token",
     ) -> Answer:
-        """Return the answer to a request of the administrator, or of whom `token` belongs to."""
+        """Return the answer to a request of the administrator, or of the owner of `token`."""
         request = self._request(method, path, body, content_type, query or {})
         request.headers = {**request.headers, "authorization": f"Bearer {token}"}
         response = self.api.handle(request)
@@ -128,7 +128,7 @@ class Direct:
         return Answer(response.status, msgspec.json.decode(response.body) if is_json else response.body.decode())
 
     def watch(self, path: str, query: Mapping[str, str] | None = None) -> Watched | Answer:
-        """Open a watch; return it, or the answer of a server that refuses."""
+        """Open a watch; return it, or the answer of a server that refuses it."""
         stream = self.api.handle(self._request("GET", path, None, "", {"watch": "true", **(query or {})}))
         if isinstance(stream, Response):
             return Answer(stream.status, msgspec.json.decode(stream.body))

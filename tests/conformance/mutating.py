@@ -1,6 +1,6 @@
-"""Requests made worse: the seed of the fuzz tests.
+"""Mutates requests, for the fuzz tests.
 
-A recorded case is a good start, since its requests reach deep into the server before something is wrong with them.
+Recorded cases are good seeds: much code of the server runs before it rejects a mutated one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from conformance.placeholders import Json
 
-#: Values that a field does not expect: of another type, extreme, empty, nested, or with a meaning elsewhere.
+#: Unexpected values for a field: of another type, extreme, empty, nested, or valid only in other fields.
 ODD_VALUES: tuple[Json, ...] = (
     None,
     True,
@@ -49,7 +49,7 @@ _MEDIA = ("application/json", "application/yaml", "application/merge-patch+json"
 
 
 def worse_value(value: Json, chance: random.Random) -> Json:
-    """Return `value` with one place in it changed."""
+    """Return `value` with one change somewhere in it."""
     if isinstance(value, dict) and value and chance.random() < 0.85:
         key = chance.choice(list(value))
         if chance.random() < 0.1:

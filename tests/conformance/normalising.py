@@ -1,4 +1,4 @@
-"""What a comparison sets aside: the texts of which only the shape can be the same in two servers."""
+"""Texts that comparisons ignore, because they differ between two servers, except for their form."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _PLAIN = (
     (re.compile(r"kube-api-access-[a-z0-9]{5}\b"), "kube-api-access-"),
     (re.compile(r'Invalid value: "\{.*\}": ', re.DOTALL), 'Invalid value: "{object}": '),
     (re.compile(r"goroutine .*", re.DOTALL), "goroutine"),
-    # What a table in YAML says of its columns, which ours knows only where Kubernetes' source is.
+    # The descriptions of columns in a table in YAML, which Batkube has only if Kubernetes' source is available.
     (re.compile(r"^- description: .*?\n  format:", re.DOTALL | re.MULTILINE), "- format:"),
 )
 
 
 class Token(NamedTuple):
-    """A part of a text that stands for something of its server."""
+    """A part of a text that refers to something specific to the server."""
 
     kind: str
     text: str
 
 
 def tokens(text: str) -> tuple[str, list[Token]]:
-    """Return `text` with its tokens cut out, and the tokens."""
+    """Return `text` without its tokens, and the tokens."""
     found = [Token(match.lastgroup or "", match.group()) for match in _TOKEN.finditer(text)]
     return (_TOKEN.sub("\0", text) if found else text), found
 
@@ -51,7 +51,7 @@ def plain_text(text: str) -> str:
 
 
 def is_age(text: str) -> bool:
-    """Return whether a table's cell tells how long ago something was."""
+    """Return whether a table's cell contains an age."""
     return _AGE.match(text) is not None
 
 

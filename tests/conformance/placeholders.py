@@ -1,7 +1,7 @@
-"""Values that a case cannot know beforehand: they are taken from earlier answers of the same replay.
+"""Placeholders for values that are not known in advance: they are taken from earlier answers of the same replay.
 
 `${3.body.metadata.uid}` is a path into the results, which are numbered as the steps are. A body may also be an earlier
-answer with a merge patch (`$from`, `$merge`), or a text too long to be written down (`$generate`).
+answer with a merge patch (`$from`, `$merge`), or a very long text (`$generate`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _PLACEHOLDER = re.compile(r"\$\{([^}]+)\}")
 
 
 class Unresolved(Exception):
-    """A placeholder points at something that no answer contained."""
+    """A placeholder refers to a value that no answer contains."""
 
 
 def lookup(results: Json, path: str) -> Json:
-    """Return what `path` leads to; a dot within a key is written `~1`."""
+    """Return the value at `path`; a dot within a key is written `~1`."""
     found = results
     for segment in path.split("."):
         try:
@@ -44,7 +44,7 @@ def merged(base: Json, patch: Json) -> Json:
 
 
 def resolved(value: Json, results: Json) -> Json:
-    """Return `value` with every placeholder replaced; a string that is only a placeholder takes over the type."""
+    """Return `value` with every placeholder replaced; a string that is only a placeholder gets the value's type."""
     if isinstance(value, str):
         whole = _PLACEHOLDER.fullmatch(value)
         if whole:

@@ -1,8 +1,8 @@
-"""What the API promises about writes, in plain dictionaries: the model that random sequences are compared with.
+"""A model of the API's guarantees about writes, in plain dictionaries; random sequences are compared with it.
 
-Objects have two maps, `data` and `labels`, and a set of finalizers. Who manages which entry follows the rules of
-server-side apply for maps of single values: whoever changes an entry owns it alone, appliers of equal values share it,
-and what an applier no longer mentions goes if nobody else wants it.
+Objects have two maps, `data` and `labels`, and a set of finalizers. Entries have owners, by the rules of server-side
+apply for maps of single values: a manager that changes an entry becomes its only owner, appliers of equal values share
+it, and an entry that its last owner no longer applies is removed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Modelled:
     maps: Maps
     finalizers: list[str]
     is_deleting: bool = False
-    #: Who manages each entry.
+    #: The managers of each entry.
     owners: dict[Entry, set[tuple[str, str]]] = field(default_factory=dict)
 
     def entries(self) -> dict[Entry, str]:
@@ -32,7 +32,7 @@ class Modelled:
 
 
 class Conflict(Exception):
-    """Somebody else manages what was to be changed (409)."""
+    """Another manager owns the entry to be changed (409)."""
 
 
 class Model:
@@ -51,7 +51,7 @@ class Model:
         return 201
 
     def update(self, name: str, maps: Maps, finalizers: list[str]) -> int:
-        """Return the status of a write that puts these maps in the place of what is there."""
+        """Return the status of a write that replaces the maps."""
         held = self.objects.get(name)
         if held is None:
             return 404

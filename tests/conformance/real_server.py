@@ -1,4 +1,4 @@
-"""The original: etcd and kube-apiserver as programs, on loopback, set up as the recorded cases want them.
+"""The real server: etcd and kube-apiserver as programs, on loopback, configured as the recorded cases require.
 
 No controllers, no scheduler, RBAC, the two users of the cases, and no service accounts for pods.
 """
@@ -20,24 +20,24 @@ from batkube.schedulers.installed import cache_folder
 from batkube.schedulers.named_programs import find_recipe
 
 _START_SECONDS = 120.0
-#: The feature gates of what is served in versions that are off by default.
+#: The feature gates of the API versions that are off by default.
 _GATES = {"admissionregistration.k8s.io/v1beta1": ["MutatingAdmissionPolicy"]}
 _TOKENS = 'admin-token,admin,1,"system:masters"\nuser-token,alice,2\n'
 
 
 class RealServer(NamedTuple):
-    """A kube-apiserver that runs."""
+    """A running kube-apiserver."""
 
     url: str
-    #: The processes behind it, whose CPU time is the price of its answers.
+    #: Its processes; their CPU time is the cost of its answers.
     processes: tuple[int, ...]
 
 
 @contextlib.contextmanager
 def real_server(folder: Path, api: Sequence[str] = ()) -> Iterator[RealServer]:
-    """Run etcd and kube-apiserver with their files in `folder`; built first if need be (minutes, once).
+    """Run etcd and kube-apiserver with their files in `folder`; build them first if needed (minutes, once).
 
-    `api` are versions to serve that are off by default; what is in them is switched on, too.
+    `api` are versions to serve that are off by default, with their features.
     """
     binaries = {
         name: str(ensure_built(find_recipe(name), cache_folder(), print)) for name in ("etcd", "kube-apiserver")
@@ -52,7 +52,7 @@ def real_server(folder: Path, api: Sequence[str] = ()) -> Iterator[RealServer]:
         command = [*_apiserver(binaries["kube-apiserver"], folder, etcd, port), *_switched_on(api)]
         with _running(command, folder / "first-apiserver.log"):
             _await_ready(url)
-        # Started again, so that the version 1 is too old to be watched from, as in any cluster that is not brand-new.
+        # Started again, so that a watch from version 1 is refused, as in any cluster that is not new.
         server = stack.enter_context(_running(command, folder / "apiserver.log"))
         _await_ready(url)
         yield RealServer(url, (store.pid, server.pid))

@@ -1,4 +1,4 @@
-"""Replaying many cases: several at once, for most of the time goes by in watches that wait."""
+"""Replays many cases, several at once, because most of the time is spent waiting for watches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OpenClient = Callable[[], AbstractContextManager[Client]]
 
 
 class Verdict(NamedTuple):
-    """What came of one case."""
+    """The result of one case."""
 
     name: str
     about: str
@@ -32,12 +32,12 @@ class Verdict(NamedTuple):
 
 
 def case_files(folder: Path, only: Sequence[str] = ()) -> list[Path]:
-    """Return the files of the cases below `folder`; `only` names topics, cases, or beginnings (`topic/c*`)."""
+    """Return the files of the cases below `folder`; `only` names topics, cases, or prefixes (`topic/c*`)."""
     return [path for path in sorted(folder.glob("*/*.json")) if not only or any(_is_named(path, name) for name in only)]
 
 
 def by_api(files: Sequence[Path]) -> dict[tuple[str, ...], list[Path]]:
-    """Return the files of cases by the versions that they want served beside the usual ones."""
+    """Return the files of cases by the additional API versions that they need."""
     groups: dict[tuple[str, ...], list[Path]] = {}
     for path in files:
         api = json.loads(path.read_text(encoding="utf-8")).get("api", ())
@@ -57,12 +57,12 @@ def _is_named(path: Path, wanted: str) -> bool:
 
 
 def count_steps(steps: Sequence[Json]) -> int:
-    """Return how many requests there are in `steps`, those during watches too."""
+    """Return the number of requests in `steps`, including those during watches."""
     return sum(1 + count_steps(step.get("while", [])) for step in steps if "request" in step or "watch" in step)
 
 
 def judge(path: Path, player: Player) -> Verdict:
-    """Replay one case."""
+    """Replay and compare one case."""
     case = json.loads(path.read_text(encoding="utf-8"))
     comparer = Comparer(compares_managed_fields=path.parent.name in _TOPICS_WITH_MANAGED_FIELDS)
     differences = comparer.differences(case["steps"], player.play(case))

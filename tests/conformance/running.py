@@ -1,4 +1,4 @@
-"""Playing a case: its steps one after the other, with the answers that came."""
+"""Executes the steps of a case one after the other, and returns the answers."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from conformance.webhook import ScriptedHook
 
 _POLL_SECONDS = 0.1
 _START_SECONDS = 10.0
-#: A watch that the server ends is waited for no longer than this beyond its time.
+#: How long to wait for the server to end a watch after its timeout.
 _END_SECONDS = 30.0
 
 
 class Patience(NamedTuple):
-    """How long a player waits; a recorder, which knows no expectations, waits longer than a replay."""
+    """How long a player waits; a recorder has no expected answers, so it waits longer than a replay."""
 
-    #: Silence that ends a watch which got all its events.
+    #: A watch that has received all its events ends after this long without another one.
     quiet_s: float = 0.15
-    #: How long to wait for events that do not come.
+    #: How long to wait for missing events.
     events_s: float = 4.0
-    #: The longest repetition of a request with `until`.
+    #: How long a request with `until` is repeated.
     until_s: float = 15.0
-    #: After the headers of a watch and before what it is to see.
+    #: The pause between the headers of a watch and the changes that it should report.
     settle_s: float = 0.03
-    #: Whether steps with `await_caches` are waited for: ours has none, and a replay against it needs not.
+    #: Whether steps with `await_caches` wait; Batkube's server has no such caches.
     awaits_caches: bool = False
 
 
@@ -36,7 +36,7 @@ RECORDING = Patience(quiet_s=0.6, events_s=8.0, settle_s=0.1, awaits_caches=True
 
 
 def fits(answer: Mapping[str, Json], until: Mapping[str, Json]) -> bool:
-    """Return whether `answer` is the one that a step with `until` waits for."""
+    """Return whether `answer` meets the condition `until` of a step."""
     for path, wanted in until.items():
         if path == "contains":
             if wanted not in json.dumps(answer.get("body")):
@@ -54,18 +54,18 @@ def fits(answer: Mapping[str, Json], until: Mapping[str, Json]) -> bool:
 
 
 class Player:
-    """Plays cases against one server."""
+    """Executes cases on one server."""
 
     def __init__(self, client: Client, patience: Patience) -> None:
         self._client = client
         self._patience = patience
-        #: Whether a step of this case waited in vain; the rest of it is not waited for any more.
+        #: Whether a wait of this case has timed out; its other steps then do not wait.
         self._gave_up = False
         #: The webhook of this case, if it has one.
         self._hook: ScriptedHook | None = None
 
     def play(self, case: Mapping[str, Json]) -> list[Json]:
-        """Return what came of each step; whatever happens, the case is cleaned up after."""
+        """Return the result of each step; the case is always cleaned up afterwards."""
         if "webhook" not in case:
             return self._played(case)
         self._hook = hook = ScriptedHook(case["webhook"])
@@ -145,7 +145,7 @@ class Player:
 
 
 def _reworded(value: Json, words: Mapping[str, str]) -> Json:
-    """Return a value in which words stand for others in all texts."""
+    """Return a value with words replaced in all its texts."""
     text = json.dumps(value)
     for word, other in words.items():
         text = text.replace(word, other)
@@ -153,7 +153,7 @@ def _reworded(value: Json, words: Mapping[str, str]) -> Json:
 
 
 def _server_timeout_s(request: Mapping[str, Json]) -> float:
-    """Return when the server is to end the watch by itself; odd values are part of some cases."""
+    """Return after how long the server should end the watch; some cases use invalid values."""
     try:
         return float((request.get("query") or {}).get("timeoutSeconds", 2))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Case scripts: cases as people write them, before a real server has answered.
+"""Case scripts: cases as people write them, without answers.
 
 A script is a YAML file `scripts/TOPIC/CASE.yaml`, much shorter than the case it becomes. `expanded` turns it into the
 format of cases: the case's own namespace is created and removed around it, targets such as `deployments.apps/a/status`
@@ -30,25 +30,25 @@ _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _ACCEPTING = {"table": _TABLE, "metadata": _METADATA, "metadata-list": _METADATA_LIST}
 _REQUEST_KEYS = ("query", "headers", "body", "auth")
-#: Steps that ask nothing of the server.
+#: Steps that send no request.
 _WITHOUT_REQUEST = ("sleep", "await_caches", "asked")
-#: What a case needs beside a server: what is served though it is off by default, and a webhook.
+#: Further requirements of a case: API versions that are off by default, and a webhook.
 _CASE_KEYS = ("api", "webhook")
 _STEP_KEYS = ("setup", "until", "timeout", "initial", "until_closed", "bookmark_required")
 
 
 class Target(NamedTuple):
-    """Where a request goes, and the kind that its body is of."""
+    """The path of a request, and the kind of its body."""
 
     path: str
     group_version: str
     kind: str
-    #: Whether an object made here outlives the case's namespace.
+    #: Whether an object created here outlives the case's namespace.
     is_cluster_wide: bool
 
 
 def expanded(path: Path) -> dict[str, Json]:
-    """Return the case, without answers, that the script in `path` stands for."""
+    """Return the case, without answers, that the script at `path` describes."""
     topic, name = path.parent.name, path.stem
     script = yaml.safe_load(path.read_text(encoding="utf-8").replace("${ns}", f"own-{topic}-{name}"))
     return _Expansion(f"own-{topic}-{name}").case(topic, name, script)
@@ -130,7 +130,7 @@ class _Expansion:
 
 
 def _namespace_cleanup(name: str) -> list[Json]:
-    """Return the requests that remove a namespace: without controllers it would stay, being terminated."""
+    """Return the requests that remove a namespace: without controllers it would stay in the phase Terminating."""
     path = f"/api/v1/namespaces/{name}"
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {"finalizers": []}}
     return [
@@ -149,7 +149,7 @@ def _wants_kind(body: Mapping[str, Json]) -> bool:
 
 @functools.cache
 def _resources() -> dict[str, Resource]:
-    """Every built-in resource as targets call it: `pods`, `deployments.apps`; of the preferred version."""
+    """Return every built-in resource by its name in targets (`pods`, `deployments.apps`), in the preferred version."""
     table = KindTable.builtin()
     for version in table.optional_versions:
         table.serve(*version.split("/"))

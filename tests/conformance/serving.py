@@ -1,4 +1,4 @@
-"""A server of ours on a port of its own, in a thread of the test's process: what most tests of the API talk to."""
+"""A server of Batkube on its own port, in a thread of the test's process; most tests of the API use it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass
 class Serving:
-    """A server that runs: where it is, and what is behind it."""
+    """A running server: its address and its components."""
 
     url: str
     api: Api
@@ -40,7 +40,7 @@ class Serving:
     _crowd: ServerConnections
 
     def inside(self, action: Callable[[], T]) -> T:
-        """Return what `action` returns, run in the server's thread between two requests."""
+        """Run `action` in the server's thread between two requests, and return its result."""
 
         async def run() -> T:
             return action()
@@ -48,13 +48,13 @@ class Serving:
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result(timeout=60)
 
     def disconnect(self) -> None:
-        """Close every connection, as a server does that restarts; to be called `inside`."""
+        """Close every connection, like a server that restarts; must be called `inside`."""
         self._crowd.drop_all()
 
 
 @contextlib.contextmanager
 def serving(history_limit: int = 10_000, more_versions: Sequence[str] = ()) -> Iterator[Serving]:
-    """Run a bare server on a free loopback port; `more_versions` are served as well."""
+    """Run a bare server on a free loopback port; `more_versions` are additional API versions."""
     started: threading.Event = threading.Event()
     servers: list[Serving] = []
     stops: list[Callable[[], object]] = []

@@ -1,4 +1,4 @@
-"""A webhook: a program that listens with a certificate of its own, in a thread of the test's process."""
+"""A webhook server with its own certificate, in a thread of the test's process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Answer = Callable[[Json], Json]
 
 
 class Hook:
-    """A webhook: what it was asked, and what it answers."""
+    """A webhook server: the reviews it has received, and its answers."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
@@ -42,13 +42,13 @@ class Hook:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Nobody reads it."""
+                """Log nothing."""
 
         class Server(http.server.ThreadingHTTPServer):
             daemon_threads = True
 
             def handle_error(self, request: object, client_address: object) -> None:
-                """Whoever asked has left, as in some tests it must."""
+                """Ignore errors of clients that have disconnected, as they do in some tests."""
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self._server.socket = credentials.tls_context.wrap_socket(self._server.socket, server_side=True)
@@ -70,7 +70,7 @@ class Hook:
 
 
 class ScriptedHook(Hook):
-    """The webhook of a case, which does on each path what the case says: docs/reference/conformance.md."""
+    """The webhook server of a case, which defines its behaviour (docs/reference/conformance.md)."""
 
     def __init__(self, script: Json) -> None:
         super().__init__(lambda review: review)
@@ -96,7 +96,7 @@ class ScriptedHook(Hook):
 
 
 def _consent(review: Json) -> Json:
-    """Return the response that lets everything pass, and converts objects by name."""
+    """Return a response that allows the request, or converts objects by name."""
     request = review["request"]
     if "objects" not in request:
         return {"uid": request["uid"], "allowed": True}

@@ -1,4 +1,4 @@
-"""The examples and what they must give."""
+"""The examples and their expected outputs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
 SCENARIOS = sorted(EXAMPLES.glob("*/scenario.yaml"))
-#: The outputs of an example that are kept beside it and compared byte for byte.
+#: The outputs of an example that are compared byte for byte with the files kept in its folder.
 FILES = (
     "jobs.csv",
     "schedule.csv",

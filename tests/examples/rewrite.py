@@ -1,4 +1,4 @@
-"""Write the examples' expected outputs anew (`make golden`). Review the difference: it is a change of results."""
+"""Rewrite the examples' expected outputs (`make golden`). Review the difference: it is a change of results."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ for scenario in SCENARIOS:
     target = scenario.parent / "expected"
     target.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        shown = scenario.relative_to(EXAMPLES.parent)
-        execute(make_scenario(read_scenario_file(shown), shown), Path(folder) / "out")
+        relative = scenario.relative_to(EXAMPLES.parent)
+        execute(make_scenario(read_scenario_file(relative), relative), Path(folder) / "out")
         for name in FILES:
             shutil.copy(Path(folder) / "out" / name, target / name)
     print(f"wrote {target.relative_to(scenario.parent.parent.parent)}")

@@ -1,4 +1,4 @@
-"""Every example gives, byte for byte, the outputs kept beside it."""
+"""Every example gives, byte for byte, the outputs kept in its folder."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from batkube.simulation.run import execute
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda path: path.parent.name)
 def test_an_example_gives_its_expected_outputs(scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Fidelity notes name input files as the user gave them, so run where a user would.
+    # Fidelity notes name input files as the user gave them, so run in the folder that a user would be in.
     monkeypatch.chdir(EXAMPLES.parent)
-    shown = scenario.relative_to(EXAMPLES.parent)
+    relative = scenario.relative_to(EXAMPLES.parent)
 
-    execute(make_scenario(read_scenario_file(shown), shown), tmp_path / "out")
+    execute(make_scenario(read_scenario_file(relative), relative), tmp_path / "out")
 
     for name in FILES:
         assert (tmp_path / "out" / name).read_bytes() == (scenario.parent / "expected" / name).read_bytes(), name

@@ -1,4 +1,4 @@
-"""The five commands of docs/how-to/from-trace-to-paper.md, as they stand there."""
+"""The five commands of docs/how-to/from-trace-to-paper.md, unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.conftest import REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "how-to" / "from-trace-to-paper.md").read_text(encoding="utf-8")
 HEAD, _, REST = PAGE.partition("\n## ")
-#: What the page says of each trace, by its name.
+#: What the page states about each trace, by its name.
 SECTIONS = {text.partition("\n")[0]: text for text in REST.split("\n## ")}
 
 
@@ -26,7 +26,7 @@ def block(language: str, text: str) -> str:
 
 
 def description(section: str) -> str:
-    """Return paper.yaml as the page has it, with the lines that a section has otherwise."""
+    """Return paper.yaml of the page, with the lines that a section changes."""
     text = block("yaml", HEAD)
     for line in block("yaml", section).splitlines() if "```yaml" in section else ():
         key = line.partition(":")[0]
@@ -55,7 +55,7 @@ def do(folder: Path, section: str, experiment: str = "") -> list[subprocess.Comp
 
 
 def check(folder: Path) -> None:
-    """See that the table tells of ten workloads and three schedulers, and that LaTeX set it."""
+    """Check that the table has ten workloads and three schedulers, and that LaTeX accepts it."""
     latex = (folder / "tables" / "results.tex").read_text(encoding="utf-8")
     lines = [line for line in latex.splitlines() if line.startswith(("FCFS", "EASY", "conservative"))]
     assert [line.split("&")[1].strip() for line in lines] == ["10", "10", "10"]
@@ -98,9 +98,9 @@ def test_five_commands_lead_from_a_trace_of_the_archive_to_a_table(
 ) -> None:
     (tmp_path / name).symlink_to(shared_data / "swf" / name)
 
-    shown = do(tmp_path, SECTIONS[section])[0]
+    output = do(tmp_path, SECTIONS[section])[0]
 
     check(tmp_path)
     for count in counts:
         assert count in SECTIONS[section]
-        assert count in shown.stdout + shown.stderr
+        assert count in output.stdout + output.stderr

@@ -1,4 +1,4 @@
-"""The example notebook runs as Jupyter runs it, without a display, and shows what it says."""
+"""The example notebook runs as Jupyter runs it, without a display, and shows the results that its text states."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTEBOOK = EXAMPLES / "notebook" / "own-policy.ipynb"
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What each cell of code shows last, by MIME type."""
+    """The last output of each code cell, by MIME type."""
     folder = tmp_path_factory.mktemp("notebook")
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     nbformat.validate(notebook)
@@ -28,7 +28,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [next((output.data for output in reversed(cell.outputs) if "data" in output), {}) for cell in cells]
 
 
-def test_runs_comparisons_and_experiments_show_themselves(shown: list[dict[str, Any]]) -> None:
+def test_runs_comparisons_and_experiments_have_html_representations(shown: list[dict[str, Any]]) -> None:
     _, run, frame, gantt, comparison, _, study, report = shown
 
     assert "NarrowestFirst: 200 jobs on 16 machines" in run["text/html"]

@@ -1,4 +1,4 @@
-"""A scheduler of one's own, with a controller and a kind, in one file: the example of the how-to runs as it stands."""
+"""A user's scheduler, with a controller and a kind, in one file: the example of the how-to runs unchanged."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ EXAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "own-sche
 
 @pytest.fixture
 def example(tmp_path: Path) -> Path:
-    """A folder with the example's catalogue, which a test may spoil.
+    """A folder with the example's catalogue, which a test may modify.
 
-    Its programs' source stays where it is: what is built of a folder is kept by the folder's path.
+    Its programs' source stays where it is: builds are cached by the path of the source folder.
     """
     entries = yaml.safe_load((EXAMPLE / "schedulers.yaml").read_text())
     for entry in entries.values():
@@ -55,7 +55,7 @@ def plain_pod(folder: Path) -> Path:
 
 
 @needs_go
-def test_its_controller_makes_the_pods_and_it_starts_those_of_a_team_together_or_not_at_all() -> None:
+def test_the_controller_creates_pods_and_the_scheduler_starts_a_team_completely_or_not_at_all() -> None:
     run = batkube.run(
         workload=EXAMPLE / "teams.yaml",
         platform="4x1",
@@ -71,7 +71,7 @@ def test_its_controller_makes_the_pods_and_it_starts_those_of_a_team_together_or
 
 
 @needs_go
-def test_kinds_that_are_not_defined_are_named_when_it_stalls(example: Path) -> None:
+def test_undefined_kinds_are_named_when_a_run_stalls(example: Path) -> None:
     change(example, "teams", definitions=[], companions=[])
 
     with pytest.raises(RunFailed) as told:
@@ -103,7 +103,7 @@ def test_a_controller_that_crashes_ends_the_run_with_its_last_lines(example: Pat
         ({"folder": "elsewhere"}, "elsewhere is not a folder with a go.mod"),
     ],
 )
-def test_an_entry_that_cannot_be_is_refused_before_anything_is_written(
+def test_an_invalid_catalogue_entry_is_rejected_before_anything_is_written(
     example: Path, fields: dict[str, Any], problem: str
 ) -> None:
     change(example, "teams", **fields)

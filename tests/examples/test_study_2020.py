@@ -1,4 +1,4 @@
-"""The files of the 2020 study: they plan what the study's README says, of data that is where it says."""
+"""The files of the 2020 study: they define the runs of the study's README, and the data is at the stated paths."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def study(tmp_path: Path, shared_data: Path) -> Path:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
-def test_a_file_plans_as_many_runs_as_the_readme_says_paced_and_exact(file: Path, study: Path) -> None:
+def test_an_experiment_file_has_as_many_runs_as_its_readme_says_paced_and_exact(file: Path, study: Path) -> None:
     plan = make_plan(read_experiment(study / file.name), lambda name, _: Path(__file__))
 
     assert len(plan.runs) == int(TOLD[file.name])
@@ -51,7 +51,7 @@ def test_all_published_data_is_found(file: Path, study: Path) -> None:
 
 
 def _published(content: object) -> Iterator[str]:
-    """Yield the paths of data of others, wherever they are named."""
+    """Yield the paths of published data in all sections."""
     if isinstance(content, dict):
         yield from (content[key] for key in ("file", "jobs") if key in content)
         for value in content.values():
@@ -61,7 +61,7 @@ def _published(content: object) -> Iterator[str]:
             yield from _published(value)
 
 
-#: A workload, what a node has, and the over-allocated pods in its twenty runs, as docs/explanation/study-2020.md tells.
+#: A workload, a node's capacity, and the over-allocated pods in twenty runs, from docs/explanation/study-2020.md.
 CASES = [("200_delay170", 1.0, 39), ("spaced_200_delay170", 1.0, 60), ("KIT_10h_80", 6.0, 22)]
 
 
@@ -73,7 +73,7 @@ def test_the_published_runs_over_allocate_nodes(workload: str, capacity: float, 
     assert sum(over for over, _ in found) == told
 
 
-def test_the_published_realistic_runs_are_of_two_kinds_those_that_over_allocate_and_the_others(
+def test_some_of_the_published_realistic_runs_over_allocate_and_the_others_do_not(
     shared_data: Path,
 ) -> None:
     found = _published_runs(shared_data, "KIT_10h_80", 6.0)
@@ -100,7 +100,7 @@ def test_the_published_columns_of_the_page_are_those_of_the_files(shared_data: P
 
 
 def _published_runs(shared_data: Path, workload: str, capacity: float) -> list[tuple[int, float]]:
-    """Return of each published run how many jobs began on a node without room for them, and the mean wait."""
+    """Return, for each published run, how many jobs began on a node without room for them, and the mean wait."""
     content = json.loads((shared_data / "batkube" / "workloads" / f"{workload}.json").read_text())
     cpus = {str(job["id"]): float(content["profiles"][job["profile"]]["cpu"]) for job in content["jobs"]}
     found = []
@@ -117,6 +117,9 @@ def _published_runs(shared_data: Path, workload: str, capacity: float) -> list[t
 
 
 def _asked(job: tuple[float, float, float], on_node: list[tuple[float, float, float]]) -> float:
-    """Return what a job and those that are on its node when it begins ask for; times are in whole milliseconds."""
+    """Return the total requests of a job and of the jobs on its node when it begins.
+
+    Times are in whole milliseconds.
+    """
     begin, _, cpu = job
     return cpu + sum(other for start, end, other in on_node if start < begin and end > begin + 0.001)

@@ -1,10 +1,10 @@
 """A long fuzzer: `python tests/hostile/fuzz.py --seed 1 --inputs 200000`, or `make fuzz SEED=1 INPUTS=200000`.
 
-It makes inputs of every kind, good ones made worse and nonsense made from scratch, and gives them to the code that
-reads them: requests, bodies and patches to `Api.handle` and a few over a socket, files to the readers of the command
-line. A finding is an input that takes more than a second of processor time, an exception that nobody meant, a failure
-that the server logs as its own, or memory that grows and stays. Same seed, same inputs; findings are printed with what
-is needed to repeat them, and the exit code is 1 if there are any.
+It generates inputs of every kind, valid ones with mutations and random ones, and passes them to the code that reads
+them: requests, bodies and patches to `Api.handle`, a few over a socket, and files to the readers of the command line. A
+finding is an input that takes more than a second of processor time, an unintended exception, an internal error that the
+server logs, or memory that grows and is not released. The same seed generates the same inputs. Findings are printed
+with the data to repeat them, and the exit code is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from hostile.fuzz_files import GoodFile, good_files
 
 CPU_S_MAX = 1.0
 GROWTH_BYTES_MAX = 100 * 1024 * 1024
-#: After so many inputs the server starts anew, so that what it rightly stores does not count as growth.
+#: After this many inputs the server is restarted, so that the objects it stores do not count as growth.
 INPUTS_PER_SERVER = 500
 YAML = "application/yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -63,16 +63,16 @@ Send = Callable[[str, str, dict[str, str], bytes, str], Response | None]
 
 
 class Finding(NamedTuple):
-    """What went wrong with which input."""
+    """An input and the problem that it caused."""
 
     kind: str
     number: int
     problem: str
-    shown: str
+    details: str
 
 
 class Server:
-    """The API in this process, and what it logs: it logs nothing but its own failures."""
+    """The API in this process, and its log, which contains only internal errors."""
 
     def __init__(self, call_webhook: CallWebhook) -> None:
         self.direct = Direct(history_limit=500, more_versions=[MUTATING_POLICIES], call_webhook=call_webhook)
@@ -80,7 +80,7 @@ class Server:
     def send(
         self, method: str, path: str, query: dict[str, str], body: bytes, content_type: str, **headers: str
     ) -> Response | None:
-        """Return the answer; a watch is taken and given up."""
+        """Return the answer; a watch is opened and closed."""
         sent = {**ADMIN, "content-type": content_type, **headers}
         request = Request(method, path, {key: [text] for key, text in query.items()}, sent, body)
         while True:
@@ -98,7 +98,7 @@ class Server:
 
 
 def recorded_requests() -> list[dict[str, Any]]:
-    """Return every request of the recorded cases that stands on its own."""
+    """Return every request of the recorded cases that does not refer to other steps."""
 
     def flat(steps: list[Any]) -> Iterator[dict[str, Any]]:
         for step in steps:
@@ -113,14 +113,14 @@ def recorded_requests() -> list[dict[str, Any]]:
     return [request for request in found if "${" not in json.dumps(request)]
 
 
-#: What a rule of a custom kind can name.
+#: The variables of a rule of a custom kind.
 _VARIABLES = ("self", "self.n", "self.s", "self.l", "self.m", "oldSelf")
 
 # Kinds of inputs
 
 
 class Fuzzer:
-    """Makes inputs of each kind and hands them over."""
+    """Generates inputs of each kind, and passes them to the code under test."""
 
     def __init__(self, seed: int, folder: Path) -> None:
         self.chance = random.Random(seed)
@@ -130,11 +130,11 @@ class Fuzzer:
         self.renew_server()
         self.requests = recorded_requests()
         self.posts = [each for each in self.requests if each["method"] == "POST" and isinstance(each.get("body"), dict)]
-        #: What was handed over last, to be shown in a finding.
+        #: The latest input, for a finding.
         self.last = ""
 
     def renew_server(self) -> None:
-        """Start a new server, which has stored nothing."""
+        """Start a new, empty server."""
         self.server = Server(self.webhook.answer)
 
     def _send(
@@ -144,7 +144,7 @@ class Fuzzer:
         return self.server.send(method, path, query or {}, body, content_type)
 
     def request(self) -> None:
-        """A recorded request with something wrong."""
+        """A recorded request with mutations."""
         request = worse_request(self.chance.choice(self.requests), self.chance)
         body = body_of(request)
         if body and self.chance.random() < 0.2:
@@ -156,7 +156,7 @@ class Fuzzer:
         self.server.send(request["method"], request["path"], query, body, content_type, **headers)
 
     def yaml_body(self) -> None:
-        """A body in YAML, with anchors, aliases and merge keys put in anywhere."""
+        """A body in YAML, with anchors, aliases and merge keys at random places."""
         request = self.chance.choice(self.posts)
         text = yaml.safe_dump(worse_value(request["body"], self.chance))
         lines = text.split("\n")
@@ -184,7 +184,7 @@ class Fuzzer:
         )
 
     def patch(self) -> None:
-        """A patch of any type to an object that is there."""
+        """A patch of any type to an existing object."""
         request = self.chance.choice(self.posts)
         created = self._send("POST", request["path"], body_of(request), "application/json")
         name = json.loads(created.body)["metadata"].get("name", "x") if created and created.status == 201 else "x"
@@ -228,7 +228,7 @@ class Fuzzer:
         return {**value, word: self.chance.choice(("delete", "replace", "merge", [], [key], [{"name": "a"}], None, {}))}
 
     def protobuf(self) -> None:
-        """The protobuf of a good object, with bytes lost, changed or added."""
+        """The protobuf of a valid object, with bytes removed, changed or added."""
         request = self.chance.choice(self.posts)
         answer = self.server.send(
             "POST", request["path"], {"dryRun": "All"}, body_of(request), "application/json", accept=PROTOBUF
@@ -239,7 +239,7 @@ class Fuzzer:
         self._send("POST", request["path"], self.chance.choice((b"", b"k8s\0")) + body, PROTOBUF)
 
     def rule(self) -> None:
-        """A custom kind with a CEL rule made from scratch, and an object that it judges."""
+        """A custom kind with a random CEL rule, and an object that is validated by it."""
         plural = f"t{self.chance.randrange(10**9)}s"
         rule = self._expression(self.chance.randrange(1, 6))
         schema = {
@@ -273,12 +273,12 @@ class Fuzzer:
         }
         thing = {"apiVersion": "fuzz.io/v1", "kind": plural.capitalize(), "metadata": {"name": "a"}, "spec": spec}
         self._send("POST", f"/apis/fuzz.io/v1/{plural}", json.dumps(thing).encode(), "application/json")
-        shown = self.last
+        details = self.last
         self._send("DELETE", f"{path}/{plural}.fuzz.io", b"", "application/json")
-        self.last = f"{rule}\n{shown}"
+        self.last = f"{rule}\n{details}"
 
     def webhook_answers(self) -> None:
-        """Webhooks whose answers to the writes of a ConfigMap are wrong."""
+        """Webhooks with invalid answers to writes of a ConfigMap."""
         kind = self.chance.choice(("Mutating", "Validating"))
         path = f"{REGISTRATION}/{kind.lower()}webhookconfigurations"
         value: Json = webhook_configuration(kind, self.chance)
@@ -286,12 +286,12 @@ class Fuzzer:
             value = worse_value(value, self.chance)
         self._post(path, value)
         self._write_config_map()
-        shown = f"{value}\n{self.last}\n{self.webhook.last[:2000]!r}"
+        details = f"{value}\n{self.last}\n{self.webhook.last[:2000]!r}"
         self._send("DELETE", f"{path}/fuzz", b"", "application/json")
-        self.last = shown
+        self.last = details
 
     def conversion(self) -> None:
-        """A custom kind of two versions, whose conversion webhook answers wrongly."""
+        """A custom kind of two versions, whose conversion webhook gives invalid answers."""
         plural = f"t{self.chance.randrange(10**9)}s"
         definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
         self._post(definitions, converted_definition(plural))
@@ -299,12 +299,12 @@ class Fuzzer:
         self._post(f"/apis/fuzz.io/v2/{plural}", thing)
         for version in ("v1", "v2"):
             self._send("GET", f"/apis/fuzz.io/{version}/{plural}", b"", "application/json")
-        shown = f"{self.last}\n{self.webhook.last[:2000]!r}"
+        details = f"{self.last}\n{self.webhook.last[:2000]!r}"
         self._send("DELETE", f"{definitions}/{plural}.fuzz.io", b"", "application/json")
-        self.last = shown
+        self.last = details
 
     def policy(self) -> None:
-        """An admission policy of random expressions, and a ConfigMap that it judges or changes."""
+        """An admission policy of random expressions, and a ConfigMap that it validates or changes."""
         make = self.chance.choice((validating_policy, validating_policy, mutating_policy))
         policy: Json = make(lambda depth: self._expression(depth, VARIABLES), self.chance)
         base = f"/apis/{policy['apiVersion']}"
@@ -319,7 +319,7 @@ class Fuzzer:
         self.last = json.dumps(sent)
 
     def cluster(self) -> None:
-        """A recording, or the beginning of an emulation, of a cluster whose objects are wrong."""
+        """A recording, or the beginning of an emulation, of a cluster with invalid objects."""
         cluster = HostileCluster(self.chance)
         try:
             with contextlib.suppress(InputError, RunFailed):
@@ -373,7 +373,7 @@ class Fuzzer:
         )
 
     def selector(self) -> None:
-        """A query of nonsense: selectors, numbers, tokens."""
+        """A random query: selectors, numbers, tokens."""
         request = self.chance.choice(self.posts)
         scraps = (
             "a",
@@ -407,7 +407,7 @@ class Fuzzer:
         self._send(self.chance.choice(("GET", "GET", "DELETE")), request["path"], b"", "", query)
 
     def file(self) -> None:
-        """An input file of the command line with something wrong."""
+        """An input file of the command line with mutations."""
         file = self.chance.choice(self.files)
         data = self._worse_value_file(file) if self.chance.random() < 0.3 else file.content
         for _ in range(self.chance.randrange(1, 4) if data == file.content else 0):
@@ -490,7 +490,7 @@ _METHODS = (
 _MACROS = ("all", "exists", "exists_one", "filter", "map", "optMap", "optFlatMap")
 
 
-#: How often each kind comes.
+#: The relative frequency of each kind.
 KINDS = {
     "request": 26,
     "yaml_body": 8,
@@ -510,23 +510,23 @@ KINDS = {
 
 
 class Failures(logging.Handler):
-    """Keeps what the server logs."""
+    """Keeps the server's log messages."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.told.append(self.format(record))
+        self.messages.append(self.format(record))
 
 
 def resident_bytes() -> int:
-    """Return how much memory this process holds."""
+    """Return the resident memory of this process."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * 4096
 
 
 def fuzz(seed: int, inputs: int, progress: Callable[[str], None] = lambda text: None) -> list[Finding]:
-    """Return what was found in so many inputs."""
+    """Return the findings of this many inputs."""
     failures = Failures()
     logging.getLogger().addHandler(failures)
     findings: list[Finding] = []
@@ -546,17 +546,17 @@ def fuzz(seed: int, inputs: int, progress: Callable[[str], None] = lambda text: 
             problem = ""
             try:
                 getattr(fuzzer, kind)()
-            except Exception:  # whatever it is, it is what we are looking for
+            except Exception:  # any exception is a finding
                 problem = traceback.format_exc()
-            taken = time.process_time() - start
-            if failures.told:
-                problem = failures.told.pop()
-            elif taken > CPU_S_MAX:
-                problem = f"took {taken:.1f} s"
+            duration = time.process_time() - start
+            if failures.messages:
+                problem = failures.messages.pop()
+            elif duration > CPU_S_MAX:
+                problem = f"took {duration:.1f} s"
             if problem:
                 findings.append(Finding(kind, number, problem, fuzzer.last))
                 progress(f"FOUND {kind} {number}: {problem}\n{fuzzer.last}")
-                failures.told.clear()
+                failures.messages.clear()
     grown = resident_bytes() - before if before else 0
     if grown > GROWTH_BYTES_MAX:
         findings.append(Finding("memory", inputs, f"grew by {grown >> 20} MiB", ""))

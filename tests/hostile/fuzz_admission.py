@@ -1,4 +1,4 @@
-"""Webhooks and admission policies for the fuzzer: good ones, and the answers of webhooks, which are made worse."""
+"""Webhooks and admission policies for the fuzzer: valid ones, and mutated answers of webhooks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 MUTATING_POLICIES = "admissionregistration.k8s.io/v1beta1"
 MAPS = "/api/v1/namespaces/default/configmaps"
 _RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps", "pods"]}
-#: What expressions of policies can name.
+#: The variables of expressions in policies.
 VARIABLES = ("object", "oldObject", "request", "params", "namespaceObject", "variables.v", "authorizer", "object.data")
 
 
@@ -49,7 +49,7 @@ def webhook_configuration(kind: str, chance: random.Random) -> dict[str, Any]:
 
 
 class HostileWebhook:
-    """A webhook that answers any review, mostly wrongly."""
+    """A webhook that answers every review, mostly with invalid answers."""
 
     def __init__(self, chance: random.Random, operation: Callable[[Json], Json]) -> None:
         """`operation` returns an operation of a JSON patch for an object."""

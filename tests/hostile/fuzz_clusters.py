@@ -1,4 +1,4 @@
-"""A cluster for the fuzzer that answers `record` and `emulate` with objects that were made worse."""
+"""A cluster for the fuzzer that answers `record` and `emulate` with mutated objects."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _ITEMS: dict[str, Json] = {"nodes": _NODE, "pods": _POD, "jobs": _JOB, "events":
 
 
 class HostileCluster(ClusterConnection):
-    """A connection whose server answers anything; it opens none."""
+    """A connection to a server that answers every request; it opens no socket."""
 
     def __init__(self, chance: random.Random) -> None:
         self.url = "https://fuzz.io"

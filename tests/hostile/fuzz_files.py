@@ -1,4 +1,4 @@
-"""Good input files of every format, for the fuzzer to make worse, and the functions that read them."""
+"""Valid input files of every format, for the fuzzer to mutate, and the functions that read them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _RECORDING = b"""{"type":"settings","cluster":"https://c","namespace":"","key":"
 
 
 class GoodFile(NamedTuple):
-    """A file, and what reads it."""
+    """A file, and the function that reads it."""
 
     name: str
     content: bytes
@@ -58,7 +58,7 @@ class GoodFile(NamedTuple):
 
 
 def good_files(folder: Path) -> Iterator[GoodFile]:
-    """Yield a file of every format; `folder` is for files that others refer to."""
+    """Yield a file of every format; `folder` is for the files that they refer to."""
     yield from _workloads_and_platforms()
     yield GoodFile("l.yaml", (EXAMPLES / "latencies" / "latencies.yaml").read_bytes(), read_latencies)
     yield GoodFile("rules.yaml", (EXAMPLES / "autoscaling" / "rules.yaml").read_bytes(), read_rules)
@@ -111,7 +111,7 @@ def _manifest(folder: Path) -> bytes:
 
 
 def _read_run(path: Path) -> object:
-    """Read the manifest of a run, and stop before the run is repeated; a stranger can seal any content."""
+    """Read the manifest of a run, and stop before the run is repeated; anybody can compute the seal of any content."""
     manifest = read_manifest(path.parent)
     manifest.pop("seal", None)
     path.write_bytes(json.dumps(seal(manifest)).encode())

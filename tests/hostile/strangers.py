@@ -1,4 +1,4 @@
-"""Unauthorized connections to the port of a run's program: everything another process can do there, until it is killed.
+"""Unauthorized connections to the port of a run's program: all attacks that another process can try.
 
 `python strangers.py FOLDER [KIND …]` waits for a run that writes to FOLDER, reads the port from the kubeconfig of its
 program and starts before the program is ready. With the kind `as-nobody`, started by root, it runs as another user;
@@ -59,7 +59,7 @@ def short_words(address: Address, secret: str) -> None:
             caller.sendall(f"POST {PODS} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n".encode())
 
 
-#: The newest silent connections; those of rounds before are given up.
+#: The latest silent connections; those of earlier rounds are abandoned.
 _SILENT: deque[socket.socket] = deque(maxlen=500)
 
 
@@ -77,13 +77,13 @@ KINDS: dict[str, Callable[[Address, str], None]] = {
 def _connect(address: Address) -> socket.socket:
     caller = socket.socket()
     caller.settimeout(0.2)
-    with contextlib.suppress(OSError):  # the run may be over, or its queue full of us
+    with contextlib.suppress(OSError):  # the run may be over, or its queue full of our connections
         caller.connect(address)
     return caller
 
 
 def _say(address: Address, words: bytes, times: int) -> None:
-    """Send the same data on that many connections, and wait for a response or the end of each."""
+    """Send the same data on several connections, and wait for each one's response or end."""
     callers = [_connect(address) for _ in range(times)]
     for caller in callers:
         with contextlib.suppress(OSError):

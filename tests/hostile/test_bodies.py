@@ -1,7 +1,7 @@
 """Request bodies that are small to send and expensive to parse, and large ones that cost more than their size.
 
 Each of these once took tens of seconds or crashed the server. Time limits are in seconds of processor time, ten times
-what the fixed versions take, so that a loaded machine keeps them.
+what the fixed versions take, so that they also hold on a loaded machine.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from batkube.schedulers.build.toolchains import local_toolchain
 from batkube.schedulers.recipes import BuildRecipe, local_recipe
 from schedulers.conftest import needs_go
 
-#: A published program that nobody can download: it is found built, or not at all.
+#: A published program that cannot be downloaded, so it must be found in the cache.
 WANTED = BuildRecipe("evil", "example.com/evil", "v1.0.0", ".", virtual=False)
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file to somebody else")

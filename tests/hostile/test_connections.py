@@ -14,7 +14,7 @@ from clients.client_hellos import PARTIAL_CLIENT_HELLO, client_hello
 from hostile.attacked import Attacked, attacked, read_all, request, send_until_refused, wait_until
 
 MIB = 1024 * 1024
-#: More than any part of a request may have, as the real server sees it.
+#: More than the real server allows for any part of a request.
 ENOUGH = 40 * MIB
 
 
@@ -44,7 +44,7 @@ def test_every_part_of_a_request_has_a_size_limit(server: Attacked, begin: bytes
         answered = read_all(connection)
 
     assert sent < ENOUGH
-    # The answer is lost with a connection that is reset because more was sent than anybody read.
+    # The answer is lost if the connection is reset because of unread data.
     assert answered.startswith(answer) or not answered
     assert server.memory_mb() - before < 40
 
@@ -127,7 +127,7 @@ def test_memory_of_handshakes_is_freed_when_clients_disconnect(tmp_path: Path) -
             for _ in range(700):
                 stack.enter_context(server.connect()).sendall(client_hello())
             grew = wait_until(lambda: server.memory_mb() > before + 20)
-            time.sleep(2.5)  # nothing happens for longer than the server takes to notice that
+            time.sleep(2.5)  # longer than the server takes to detect that nothing happens
 
         assert grew
         assert wait_until(lambda: server.memory_mb() < before + 15)
@@ -145,7 +145,7 @@ def test_requests_are_served_while_idle_clients_hold_all_connections(tmp_path: P
         idle = server.cpu_s() - used
 
         assert answered.startswith(b"HTTP/1.1 200 ")
-        # It does not try again and again to accept what it has no room for.
+        # It does not repeatedly try to accept connections for which it has no room.
         assert idle < 0.5
         assert server.end() == 0
         assert len(server.errors.read_text().splitlines()) < 100

@@ -84,7 +84,7 @@ class Cluster:
         return [name for name in names if self.server.ask("GET", f"{ROOT}/clusterroles/{name}").status != 200]
 
 
-#: Gathers the rules of every role there is.
+#: Aggregates the rules of all roles.
 GATHERING = {"clusterRoleSelectors": [{"matchExpressions": [{"key": "nobody", "operator": "DoesNotExist"}]}]}
 
 

@@ -13,7 +13,7 @@ from tests.commands import RUN, command, forbid_file_growth, run_batkube, run_in
 
 THESIS = "years of work\n"
 EXPERIMENT = ("experiment", "e.yaml", "--jobs", "1", "--no-report")
-#: Says that it is there, in the middle of a run, and waits.
+#: Signals in the middle of a run that it has begun, and waits.
 WAITING = """
 import time
 from batkube.policies.interface import Policy
@@ -250,7 +250,7 @@ def test_files_of_a_killed_run_are_removed_by_the_next_command(desk: Path, numbe
 
 
 def test_foreign_partial_folders_are_not_removed(desk: Path) -> None:
-    """Cases: our name; our name and a list; a link; our list, but with more files than listed."""
+    """Cases: Batkube's name; its name and a list; a link; its list, but with more files than listed."""
     waiting = command(*RUN, *WAIT, "--out", "killed")
     with subprocess.Popen(waiting, cwd=desk, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -294,7 +294,7 @@ Path.rename = rename_and_die
 
 
 @pytest.mark.parametrize("words", [("serve", "--bare"), EXPERIMENT, RUN])
-def test_a_full_disk_for_temporary_files_is_one_message(desk: Path, words: tuple[str]) -> None:
+def test_a_full_disk_for_temporary_files_causes_one_message(desk: Path, words: tuple[str]) -> None:
     result = run_batkube(desk, *words, "--out", "out", prepare=forbid_file_growth)
 
     assert result.returncode in (1, 2)

@@ -12,7 +12,7 @@ import pytest
 
 @pytest.fixture
 def fuzzer() -> ModuleType:
-    """The fuzzer as a module; it is a program otherwise."""
+    """The fuzzer, imported as a module."""
     spec = importlib.util.spec_from_file_location("hostile_fuzz", Path(__file__).with_name("fuzz.py"))
     assert spec is not None
     assert spec.loader is not None

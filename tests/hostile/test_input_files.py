@@ -38,7 +38,7 @@ def refused(folder: Path, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "- " * 100_000, "{a: " * 10_000, "? " * 10_000])
-def test_deep_nesting_in_any_yaml_file_is_one_message(tmp_path: Path, text: str) -> None:
+def test_deep_nesting_in_any_yaml_file_causes_one_message(tmp_path: Path, text: str) -> None:
     for name, arguments in (
         ("s.yaml", ["run", "s.yaml"]),
         ("w.yaml", ["run", "--workload", "w.yaml", "--platform", "1x1"]),

@@ -10,21 +10,21 @@ from pathlib import Path
 import pytest
 from tests.commands import EXPERIMENT, RUN, run_batkube, write_study
 
-#: As fork(2) answers when a user has as many processes as he may.
+#: Fails like fork(2) when a user has reached the limit of processes.
 NO_FORK = """
 import errno, os, subprocess
 def refuse(*_):
     raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 subprocess._fork_exec = refuse
 """
-#: As CPython answers then.
+#: Fails like CPython in this case.
 NO_THREAD = """
 import threading
 def refuse(*_):
     raise RuntimeError("can't start new thread")
 threading._start_new_thread = refuse
 """
-#: Policies that take more than there is.
+#: Policies that use up a resource of the machine.
 GREEDY = """
 import resource
 from batkube.policies.interface import Policy, Start
@@ -70,7 +70,7 @@ def test_an_experiment_with_too_few_open_files_fails_no_run(tmp_path: Path, coun
 
 
 def test_a_server_with_too_few_open_files_does_not_start(tmp_path: Path) -> None:
-    """It once started, and closed every connection."""
+    """An earlier version started, and closed every connection."""
     served = ("serve", "--platform", "1x1", "--out", "out")
 
     result = run_batkube(tmp_path, *served, prepare=lambda: allow_files(64))
@@ -133,7 +133,7 @@ def test_a_policy_that_exhausts_memory_fails_the_run_with_one_message(tmp_path: 
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["result"] == "failed"
 
 
-def test_memory_exhausted_between_decisions_is_one_message(tmp_path: Path) -> None:
+def test_memory_exhausted_between_decisions_causes_one_message(tmp_path: Path) -> None:
     write_study(tmp_path, policy_file=GREEDY)
     jobs = [{"id": f"{number}", "subtime": number, "res": 1, "profile": "d"} for number in range(20_000)]
     (tmp_path / "w.json").write_text(
@@ -148,7 +148,7 @@ def test_memory_exhausted_between_decisions_is_one_message(tmp_path: Path) -> No
     )
 
 
-def test_a_workload_larger_than_memory_is_one_message(tmp_path: Path) -> None:
+def test_a_workload_larger_than_memory_causes_one_message(tmp_path: Path) -> None:
     write_study(tmp_path)
     (tmp_path / "w.json").write_text("[" * (1 << 24))
     limit = 400 << 20
@@ -168,7 +168,7 @@ def test_an_endless_recursion_of_a_policy_fails_the_run(tmp_path: Path) -> None:
     assert "RecursionError" in result.stderr.splitlines()[0]
 
 
-def test_thousands_of_brackets_are_one_message(tmp_path: Path) -> None:
+def test_thousands_of_brackets_cause_one_message(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("[" * 20_000)
 
     result = run_batkube(tmp_path, "run", "s.yaml", "--out", "out")

@@ -1,4 +1,4 @@
-"""Code that files from elsewhere name is listed, and executed only with --trust or after a confirmation."""
+"""Code named in files from elsewhere is listed, and executed only with --trust or after a confirmation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CATALOGUE = {
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    """The present folder, beside the folder `elsewhere` with a study of a stranger."""
+    """The current folder; the folder `elsewhere` next to it has a study by somebody else."""
     (tmp_path / "elsewhere").mkdir()
     write_study(tmp_path / "elsewhere", "policy:./mine.py:Mine", policy_file=POLICY)
     scenario = {"workload": "w.json", "platform": "2x1", "scheduler": "policy:./mine.py:Mine"}
@@ -69,20 +69,20 @@ def test_code_of_a_file_from_elsewhere_needs_trust(here: Path, arguments: tuple[
     assert f"executes code: {arguments[1]} names policy:" in trusted.stderr
 
 
-def test_files_of_ones_own_in_the_present_folder_need_no_ceremony(here: Path) -> None:
+def test_own_files_in_the_current_folder_need_no_confirmation(here: Path) -> None:
     elsewhere = here.parent / "elsewhere"
 
     assert run_in_process(elsewhere, "run", "s.yaml", "--out", "out").returncode == 0
     assert run_in_process(elsewhere, "experiment", "e.yaml", "--out", "all", "--no-report").returncode == 0
 
 
-def test_code_that_is_typed_needs_no_ceremony(here: Path) -> None:
+def test_code_on_the_command_line_needs_no_confirmation(here: Path) -> None:
     typed = ("run", "../elsewhere/s.yaml", "--scheduler", "policy:../elsewhere/mine.py:Mine", "--out", "out")
 
     assert run_in_process(here, *typed).returncode == 0
 
 
-def test_a_packed_policy_needs_trust_even_in_the_present_folder(here: Path) -> None:
+def test_a_packed_policy_needs_trust_even_in_the_current_folder(here: Path) -> None:
     assert run_in_process(here, *RUN, "--scheduler", "policy:./mine.py:Mine", "--pack").returncode == 0
     (here / "was-here").unlink()
     (here / "mine.py").unlink()
@@ -94,7 +94,7 @@ def test_a_packed_policy_needs_trust_even_in_the_present_folder(here: Path) -> N
     assert run_in_process(here, "rerun", "out", "--trust").returncode == 0
 
 
-def test_a_rerun_with_ones_own_policy_names_it_and_does_not_ask(here: Path) -> None:
+def test_a_rerun_lists_an_own_policy_and_needs_no_confirmation(here: Path) -> None:
     assert run_in_process(here, *RUN, "--scheduler", "policy:./mine.py:Mine").returncode == 0
 
     again = run_in_process(here, "rerun", "out")
@@ -103,7 +103,7 @@ def test_a_rerun_with_ones_own_policy_names_it_and_does_not_ask(here: Path) -> N
 
 
 @pytest.mark.parametrize(("reply", "executes"), [(b"y\n", True), (b"n\n", False)])
-def test_a_terminal_is_asked(here: Path, reply: bytes, executes: bool) -> None:
+def test_on_a_terminal_the_user_is_asked_for_confirmation(here: Path, reply: bytes, executes: bool) -> None:
     ours, theirs = pty.openpty()
     words = command("run", "../elsewhere/s.yaml", "--out", "out")
     with subprocess.Popen(words, cwd=here, stdin=theirs, stdout=theirs, stderr=theirs) as process:
@@ -132,7 +132,46 @@ def test_a_catalogue_from_elsewhere_needs_trust_and_names_what_the_run_uses(here
     assert run_in_process(here, *typed, "policy:fcfs").returncode == 0
 
 
-def test_the_python_interface_does_not_ask(
+def test_a_catalogue_from_elsewhere_starts_no_program_given_by_its_path_without_trust(here: Path) -> None:
+    """The entry kube-scheduler of the catalogue starts such a scheduler, and may replace its command."""
+    catalogue = here.parent / "elsewhere" / "c.yaml"
+    catalogue.write_text(yaml.safe_dump(CATALOGUE))
+    (here / "mine").write_text("#!/bin/sh\n")
+    (here / "mine").chmod(0o755)
+
+    for scheduler in ("./mine", "./mine --verbose", "second=./mine"):
+        refused = run_batkube(here, *RUN, "--catalogue", str(catalogue), "--scheduler", scheduler)
+
+        assert refused.returncode == 2
+        assert f"{catalogue} names kube-scheduler: /bin/sh -c 'echo evil'" in refused.stderr
+
+
+@pytest.mark.parametrize("companion", ["kube-scheduler\t--x", "'kube'-scheduler@1.34.4 --x"])
+def test_companions_are_listed_however_they_are_written(here: Path, companion: str) -> None:
+    catalogue = here.parent / "elsewhere" / "c.yaml"
+    entries = {**CATALOGUE, "with-companion": {**ENTRY, "command": ["./mine"], "companions": [companion]}}
+    catalogue.write_text(yaml.safe_dump(entries))
+
+    listed = code_of({"scheduler": "with-companion", "catalogue": str(catalogue)})
+
+    assert "kube-scheduler: /bin/sh -c 'echo evil'" in listed
+
+
+def test_a_manifest_behind_a_link_needs_trust(here: Path) -> None:
+    """A link in a run folder to a manifest beside it once counted as a file of one's own."""
+    assert run_in_process(here, *RUN, "--scheduler", "policy:./mine.py:Mine", "--pack").returncode == 0
+    for name in ("was-here", "mine.py"):
+        (here / name).unlink()
+    (here / "out" / "manifest.json").rename(here / "m.json")
+    (here / "out" / "manifest.json").symlink_to("../m.json")
+
+    refused = run_in_process(here, "rerun", "out")
+
+    assert (refused.returncode, (here / "was-here").exists()) == (2, False)
+    assert "out/manifest.json names policy:" in refused.stderr
+
+
+def test_the_python_interface_asks_for_no_confirmation(
     here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(here)
@@ -158,6 +197,8 @@ def test_the_python_interface_does_not_ask(
         {"scheduler": ["kube-scheduler", "second=./mine"]},
         {"scheduler": "kube-scheduler", "attach": ["./mine --now"]},
         {"scheduler": "kube-scheduler", "attach": ["descheduler --kubeconfig=evil"]},
+        {"scheduler": "kube-scheduler@0.0.0-20261119000000-abcdef123456"},
+        {"scheduler": "kube-scheduler", "attach": ["descheduler@0.36.1-0.20261119000000-abcdef123456"]},
         {"scheduler": "kube-scheduler", "controllers": "kube-controller-manager --kubeconfig=evil"},
         {"scheduler": "batsim:./mine"},
         {"scheduler": "batsim:evil"},
@@ -173,6 +214,7 @@ def test_every_key_that_can_execute_a_program_is_listed(keys: dict[str, object])
         {"scheduler": "policy:easy", "scheduler-args": {"x": "1"}},
         {"scheduler": "batsim:tcp://127.0.0.1:28000"},
         {"scheduler": ["kube-scheduler@1.34.4", "second=kube-scheduler"], "attach": ["descheduler"]},
+        {"scheduler": "kube-scheduler@v1.35.0-rc.1", "attach": ["kueue@0.10.0"]},
         {"scheduler": "kube-scheduler", "controllers": "kube-controller-manager@1.34.4"},
     ],
 )
@@ -180,7 +222,7 @@ def test_batkubes_own_programs_are_not_listed(keys: dict[str, object]) -> None:
     assert code_of(keys) == []
 
 
-def test_a_file_of_another_user_or_in_a_run_folder_is_not_ones_own(
+def test_a_file_of_another_user_or_in_a_run_folder_is_not_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_study(tmp_path)

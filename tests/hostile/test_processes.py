@@ -16,7 +16,7 @@ from tests.commands import EXPERIMENT, RUN, TIMEOUT_S, command, run_batkube, wri
 from tests.process_ends import wait_for_end
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-#: Policies that say where they are (`here` appears in the folder), and do not end.
+#: Policies that never end; they create the file `here` when they begin.
 ENDLESS = """
 from pathlib import Path
 from batkube.policies.interface import Policy, Start
@@ -117,7 +117,7 @@ def test_the_first_signal_ends_an_endless_run_and_keeps_its_outputs(tmp_path: Pa
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["result"] == "failed"
 
 
-def test_signals_in_quick_succession_are_one_request(tmp_path: Path) -> None:
+def test_signals_in_quick_succession_count_as_one(tmp_path: Path) -> None:
     # As when a terminal is closed, or when systemd stops a unit.
     with under_way(tmp_path, *RUN, "--scheduler", "policy:./mine.py:Endless") as process:
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGHUP):
@@ -181,7 +181,7 @@ def test_a_killed_worker_fails_only_its_run(tmp_path: Path) -> None:
     assert any((tmp_path / "out" / "runs").glob("fcfs-*/manifest.json"))
 
 
-#: Sends Ctrl-C when a module is looked for.
+#: Sends Ctrl-C when a module is imported.
 AT_IMPORT = """
 import os, signal, sys
 class Stop:
@@ -190,7 +190,7 @@ class Stop:
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Stop())
 """
-#: Sends it when the outputs are written.
+#: Sends Ctrl-C when the outputs are written.
 AT_WRITING = """
 import os, signal
 import batkube.simulation.run_record as record
@@ -200,7 +200,7 @@ def write_and_stop(path, content):
     os.kill(os.getpid(), signal.SIGINT)
 record.write_json = write_and_stop
 """
-#: Sends it when all is over, and Python takes itself down.
+#: Sends Ctrl-C when Python shuts down.
 AT_EXIT = """
 import atexit, os, signal
 atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))

@@ -1,4 +1,4 @@
-"""Run folders of strangers: `rerun` reads and writes nothing outside of what the folder may name."""
+"""Run folders from others: `rerun` reads and writes no files that the folder must not name."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_a_full_backlog_does_not_change_results(
         )
 
     expected = run("quiet")
-    monkeypatch.setattr(program_listener, "_BACKLOG", 1)  # thousands wait as well as one does, but take longer to come
+    monkeypatch.setattr(program_listener, "_BACKLOG", 1)  # thousands wait like one, but arrive later
     with _strangers(tmp_path, ["silence", "floods"]):
         assert run("crowded") == expected
 

@@ -25,7 +25,7 @@ from batkube.schedulers.named_programs import program_start
 from clients.serving import served
 from conformance.direct import Direct
 
-#: The seed of every server that `Direct` makes; that of a run stands in its manifest, for everybody to read.
+#: The seed of every server that `Direct` makes; the seed of a run is in its manifest, which everybody can read.
 SEED = 1
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 SECRETS = "/api/v1/secrets"

@@ -1,4 +1,4 @@
-"""Webhooks that do not answer: only the writes that concern them wait."""
+"""Webhooks that do not answer: only the writes that they are called for wait."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 
 class SilentHook:
-    """Accepts connections, and says nothing."""
+    """Accepts connections, and never answers."""
 
     def __init__(self) -> None:
         self._listening = socket.create_server(("127.0.0.1", 0), backlog=1024)

@@ -77,7 +77,7 @@ def test_an_error_in_a_running_cluster_is_a_bug_unless_a_disk_is_the_cause(error
     assert isinstance(expected_error(full), RunFailed)
 
 
-def test_a_bug_that_was_raised_as_one_is_a_bug() -> None:
+def test_a_raised_bug_is_reported_unchanged() -> None:
     assert expected_error(Bug("an invariant")) is None
 
 

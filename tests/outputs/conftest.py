@@ -9,7 +9,28 @@ from tests.run_folders import MakeRun, make_run, shared_machines
 import batkube
 from batkube.outputs.results import Results
 
-__all__ = ["crowded", "make_run", "runs", "served", "shared_machines", "small"]
+__all__ = ["crowded", "make_run", "run", "runs", "served", "shared_machines", "small"]
+
+STATES_OF_JOBS = ("COMPLETED_SUCCESSFULLY", "COMPLETED_FAILED", "COMPLETED_WALLTIME_REACHED", "COMPLETED_KILLED")
+
+
+@pytest.fixture
+def run(make_run: MakeRun) -> Results:
+    """A run with twelve users, 24 machines, and jobs in every final state."""
+    return make_run(
+        [
+            (
+                str(job),
+                0,
+                100 * (job // 4),
+                100 * (job // 4) + 90,
+                f"{6 * (job % 4)}-{6 * (job % 4) + 5}",
+                {"user": f"user-{job % 12}", "final_state": STATES_OF_JOBS[job % 4], "success": int(job % 4 == 0)},
+            )
+            for job in range(48)
+        ],
+        manifest={"scheduler": "policy:easy", "platform": {"machines": [{"name": f"node-{i}"} for i in range(24)]}},
+    )
 
 
 @pytest.fixture

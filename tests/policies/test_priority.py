@@ -7,7 +7,7 @@ from tests.policies.conftest import TinyCluster, a_job, nodes, whole
 from batkube.policies.priority import Priority
 
 
-def test_the_most_important_job_starts_first_and_equals_in_order_of_submission() -> None:
+def test_the_most_important_job_starts_first_and_equal_ones_in_order_of_submission() -> None:
     jobs = [
         a_job("running", 4, 10, priority=9),
         a_job("low", 4, 10, submit_s=1, priority=1),

@@ -78,7 +78,7 @@ def test_random_draws_machines_from_the_runs_seed() -> None:
     assert first.machines != TinyCluster(whole(40)).run(FirstFit(), jobs).machines
 
 
-def test_sjf_starts_the_shortest_estimate_first_and_equals_in_order_of_submission() -> None:
+def test_sjf_starts_the_shortest_estimate_first_and_equal_ones_in_order_of_submission() -> None:
     jobs = [
         a_job("running", 4, 10),
         a_job("long", 4, 1, submit_s=1, walltime_s=90),

@@ -1,15 +1,16 @@
-"""What others published, as figures: the inputs and results that the lines of the README are compared with.
+"""Published inputs and results, as figures: the references for the comparisons in the README.
 
-Everything here is generated, or is a table of numbers in a form of our own: no test that uses it needs anything else.
-Where the published files are at hand, tests compare the figures with them.
+Everything here is generated, or is a table of numbers in our own format, so tests need no other files.
+Where the published files are available, tests compare the figures with them.
 
 - `burst`, `spaced`, `kit`: the experiments of 2020, on 16 machines and on a node of 6 cores.
-- `kit.csv`: the 39 jobs of the KIT trace in them, their times in seconds and their share of the 6 cores.
+- `kit.csv`: the 39 jobs of the KIT trace in them, with their times in seconds and their share of the 6 cores.
 - `backfilling.csv`: small instances for a machine of 100 processors, with the instant at which each job has to end.
 - `medium_late.csv`: 801 jobs on 32 machines, with when and where Batsim and batsched's EASY backfilling started each.
-- `gangs.csv`: 30 jobs of 1 to 12 pods that were given to gang schedulers on a control plane 1.34.4 with KWOK's nodes.
-- `k3s_latencies.yaml`: what `batkube calibrate` makes of the ten published runs of burst on k3s.
-- `kwok_latencies.yaml`: what starting and ending pods of 17 s took on a control plane 1.34.4 with KWOK's nodes.
+- `gangs.csv`: 30 jobs of 1 to 12 pods that were submitted to gang schedulers on a control plane 1.34.4 with KWOK's
+  nodes.
+- `k3s_latencies.yaml`: the result of `batkube calibrate` for the ten published runs of burst on k3s.
+- `kwok_latencies.yaml`: the time to start and end pods of 17 s on a control plane 1.34.4 with KWOK's nodes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ KWOK_LATENCIES = HERE / "kwok_latencies.yaml"
 
 
 class Figures(NamedTuple):
-    """What a run comes to."""
+    """The results of a run."""
 
     makespan_s: float
     mean_wait_s: float
@@ -50,7 +51,7 @@ EIGHT_OF_TWO = "8x2,8Gi"
 
 
 class Ranges(NamedTuple):
-    """What two or three runs of the same came to, from the least to the most."""
+    """The results of two or three equal runs, from the smallest to the largest."""
 
     makespan_s: tuple[float, float]
     mean_wait_s: tuple[float, float]
@@ -70,7 +71,7 @@ GANGS = {
 
 
 def mixed_gangs(folder: Path) -> Path:
-    """Write the workload of 30 gangs that come one by one; return its path."""
+    """Write the workload of 30 gangs that arrive one by one; return its path."""
     rows = table("gangs.csv")
     jobs = [
         {"id": row["gang"], "subtime": float(row["submit"]), "res": int(row["size"]), "profile": row["run"]}
@@ -80,13 +81,13 @@ def mixed_gangs(folder: Path) -> Path:
 
 
 def four_gangs(folder: Path) -> Path:
-    """Write the workload of four gangs of ten that come at once, where there is room for one and a half."""
+    """Write the workload of four gangs of ten that arrive at once, where there is room for one and a half."""
     jobs = [{"id": f"g0{number}", "subtime": 0, "res": 10, "profile": "ten"} for number in range(4)]
     return _written(folder / "four.json", jobs, {"ten": {**_delay(10), "cpu": 1}})
 
 
 def four_interleaved_gangs(folder: Path) -> Path:
-    """Write the pods of the four gangs as they came when recorded: one every 16 ms, gangs in turn; for coscheduling."""
+    """Write the pods of the four gangs as recorded: one every 16 ms, gangs in turn; for coscheduling."""
     groups = [
         {
             "apiVersion": "scheduling.x-k8s.io/v1alpha1",
@@ -119,12 +120,12 @@ GANG_WORKLOADS = {"mixed": mixed_gangs, "four": four_gangs}
 
 
 def burst(folder: Path) -> Path:
-    """Write the workload of 200 jobs of 170 s that all come at once; return its path."""
+    """Write the workload of 200 jobs of 170 s that all arrive at once; return its path."""
     return _of_equal_jobs(folder / "burst.json", interval_s=0)
 
 
 def spaced(folder: Path) -> Path:
-    """Write the workload of 200 jobs of 170 s that come one every 10 s; return its path."""
+    """Write the workload of 200 jobs of 170 s, one every 10 s; return its path."""
     return _of_equal_jobs(folder / "spaced.json", interval_s=10)
 
 

@@ -1,4 +1,4 @@
-"""The inputs that are generated or written down here are the published ones: shown where these are at hand."""
+"""The inputs that are generated or stored here equal the published ones, where these are available."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/explanation/trust.md tells of the recorded k3s runs is what their files hold, where these are at hand."""
+"""The statements of docs/explanation/trust.md about the recorded k3s runs agree with their files, where available."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from batkube.outputs.measures.intervals import sample_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FILES = {"burst": "200_delay170_?_jobs.csv", "spaced": "spaced_200_delay170_?_jobs.csv", "KIT": "KIT_?_jobs.csv"}
-#: Rounds of burst are so far apart, in seconds.
+#: The time between rounds of burst, in seconds.
 _GAP_S = 60
-#: The two kinds of `notice` are to both sides of this.
+#: One kind of `notice` is shorter than this, the other one longer.
 _LONG_S = 1.5
 
 
@@ -40,7 +40,7 @@ def makespan(run: RecordedRun) -> float:
 
 
 def notices(run: RecordedRun) -> Floats:
-    """Return how long kubelets took to begin with pods that were not the first on their nodes, one after the other."""
+    """Return, in order, how long kubelets took to begin with each pod that was not the first on its node."""
     known = ~run.is_first & ~np.isnan(run.pulling) & ~np.isnan(run.scheduled)
     order = np.argsort(run.pulling[known], kind="stable")
     return (run.pulling - run.scheduled)[known][order]
@@ -52,7 +52,7 @@ def together(runs: list[RecordedRun], of: str) -> Floats:
     return np.concatenate([getattr(run, end) - getattr(run, begin) for run in runs])
 
 
-def test_the_measured_columns(runs: dict[str, list[RecordedRun]], page: str) -> None:
+def test_the_documented_columns_are_those_of_the_recorded_files(runs: dict[str, list[RecordedRun]], page: str) -> None:
     for name in ("burst", "spaced"):
         for measure, values in (
             ("makespan", [makespan(run) for run in runs[name]]),
@@ -76,7 +76,7 @@ def test_one_node_of_sixteen_never_ran_a_job(runs: dict[str, list[RecordedRun]],
     assert "In none of the 20 runs were more than 15 jobs running at once" in page
 
 
-def test_what_a_pod_takes(runs: dict[str, list[RecordedRun]], page: str) -> None:
+def test_the_documented_steps_of_a_pod_are_the_recorded_ones(runs: dict[str, list[RecordedRun]], page: str) -> None:
     later = np.concatenate([~run.is_first for run in runs["burst"]])
     start = np.nanmean(together(runs["burst"], "scheduled started")[later])
     end = np.nanmean(np.concatenate([run.execution_times - 170 for run in runs["burst"]]))
@@ -96,7 +96,7 @@ def _checks(runs: list[RecordedRun]) -> Floats:
     return step[~np.isnan(step)]
 
 
-def test_what_is_not_in_the_columns(runs: dict[str, list[RecordedRun]], page: str) -> None:
+def test_the_documented_effects_beside_the_columns_are_recorded(runs: dict[str, list[RecordedRun]], page: str) -> None:
     distances = []
     for run in runs["spaced"]:
         for node in sorted(set(run.nodes) - {""}):
@@ -108,7 +108,7 @@ def test_what_is_not_in_the_columns(runs: dict[str, list[RecordedRun]], page: st
     assert f"the next pod was bound {median(distances) * 1000:.0f} ms (median) after it on the same node" in page
 
 
-def test_the_limits(runs: dict[str, list[RecordedRun]], page: str) -> None:
+def test_the_documented_limits_are_those_of_the_recorded_runs(runs: dict[str, list[RecordedRun]], page: str) -> None:
     spans = sorted(makespan(run) for run in runs["burst"])
     neighbours = {name: _correlation(runs[name]) for name in ("burst", "spaced")}
     pulls = {name: _pulls(runs[name]) for name in ("burst", "spaced")}
@@ -134,19 +134,19 @@ def test_the_limits(runs: dict[str, list[RecordedRun]], page: str) -> None:
 
 
 def _pulls(runs: list[RecordedRun]) -> Floats:
-    """Return how long the first pods on their nodes waited for an image that was not there."""
+    """Return how long the first pods on their nodes waited for a missing image."""
     step = together(runs, "pulling pulled")[np.concatenate([run.is_first for run in runs])]
     return step[step > 3]
 
 
 def _correlation(runs: list[RecordedRun]) -> float:
-    """Return how much the `notice` of a pod tells of the next one's."""
+    """Return the correlation of the `notice` of a pod with that of the next one."""
     pairs = np.concatenate([np.stack((one[:-1], one[1:])) for one in map(notices, runs)], axis=1)
     return float(np.corrcoef(pairs)[0, 1])
 
 
 def _between_rounds(runs: list[RecordedRun]) -> float:
-    """Return which part of the variance of `notice` is that of the means of rounds."""
+    """Return the share of the variance of `notice` that is between the means of rounds."""
     between = whole = 0.0
     for run in runs:
         known = ~run.is_first & ~np.isnan(run.pulling) & ~np.isnan(run.scheduled)

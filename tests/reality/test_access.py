@@ -1,7 +1,7 @@
-"""Random rights and random requests, against a real kube-apiserver and ours: both allow and refuse the same.
+"""Random permissions and random requests: a real kube-apiserver and Batkube allow and deny the same ones.
 
 Opt-in, since the real server must be built first. `BATKUBE_ACCESS_SEED` and `BATKUBE_ACCESS_ROUNDS` choose other
-requests and more of them; a round is one user with random rights and some thirty requests.
+requests and more of them; a round is one user with random permissions and some thirty requests.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SELECTORS = ["metadata.name=a", "metadata.name!=a", "metadata.name=a,metadata.na
 
 
 class Servers(NamedTuple):
-    """The original and ours."""
+    """A real kube-apiserver and Batkube's server."""
 
     real: Client
     ours: Client
@@ -64,7 +64,7 @@ class Servers(NamedTuple):
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """Both servers, of which nobody else asks anything."""
+    """Both servers, without other clients."""
     with real_server(tmp_path_factory.mktemp("real")) as real, serving() as ours:
         both = Servers(Client(real.url), Client(ours.url))
         yield both
@@ -94,7 +94,7 @@ def role(name: str, rules: list[Json]) -> dict[str, Json]:
 
 
 def user_with(servers: Servers, number: int, held: list[Json]) -> dict[str, str]:
-    """Make a user who has these rights on both servers, and return the headers to act as it."""
+    """Create a user with these permissions on both servers, and return the headers to impersonate it."""
     name, marker = f"user-{SEED}-{number}", f"/marker-{number}"
     writing = {"apiGroups": [RBAC], "resources": ["clusterroles"], "verbs": ["create", "update"]}
     rules = [*held, writing, {"nonResourceURLs": [marker], "verbs": ["get"]}]
@@ -129,7 +129,7 @@ def review(headers: dict[str, str], spec: Json) -> dict[str, Json]:
 
 
 def grants(chance: random.Random, headers: dict[str, str], held: list[Json]) -> Iterator[dict[str, Json]]:
-    """Yield requests to write roles, of which some are covered by what the user has."""
+    """Yield requests to write roles, some of which the user's permissions cover."""
     for number in range(12):
         rules = [rule(chance) for _ in range(chance.randint(0, 2))]
         rules += [chance.choice(held)] if chance.random() < 0.4 else []
@@ -140,7 +140,7 @@ def grants(chance: random.Random, headers: dict[str, str], held: list[Json]) -> 
 
 
 def questions(chance: random.Random, headers: dict[str, str]) -> Iterator[dict[str, Json]]:
-    """Yield reviews of random rights."""
+    """Yield access reviews of random permissions."""
     for _ in range(4):
         path = {"path": chance.choice([*URLS, "", "/a/", "/a/c"]), "verb": chance.choice(["get", "post", ""])}
         yield review(headers, {"nonResourceAttributes": path})
@@ -167,8 +167,8 @@ def requests(chance: random.Random, headers: dict[str, str]) -> Iterator[dict[st
         yield {"method": method, "path": chance.choice(PATHS), "headers": headers, "query": query}
 
 
-def told(answer: dict[str, Json]) -> Json:
-    """Return what is compared of an answer: who is refused must be told the same, others are let in."""
+def compared_part(answer: dict[str, Json]) -> Json:
+    """Return the compared part of an answer: the message of a denial, or only that the request is allowed."""
     body = answer["body"] if isinstance(answer["body"], dict) else {}
     if body.get("kind") == "SelfSubjectAccessReview":
         return body["status"]["allowed"]
@@ -176,11 +176,11 @@ def told(answer: dict[str, Json]) -> Json:
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))
-def test_the_real_server_and_ours_draw_the_same_lines(servers: Servers, number: int) -> None:
+def test_the_real_server_and_ours_allow_the_same_requests(servers: Servers, number: int) -> None:
     chance = random.Random(f"{SEED}/{number}")
     held = [rule(chance) for _ in range(chance.randint(1, 4))]
     headers = user_with(servers, number, held)
 
     for request in [*grants(chance, headers, held), *questions(chance, headers), *requests(chance, headers)]:
-        real, ours = (told(server.request(request)) for server in servers)
+        real, ours = (compared_part(server.request(request)) for server in servers)
         assert ours == real, (held, request)

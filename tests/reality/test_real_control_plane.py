@@ -1,6 +1,6 @@
 """A real control plane: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and KWOK, in real time.
 
-Opt-in: building the programs takes half an hour the first time, and real time cannot be hurried.
+Opt-in: building the programs takes half an hour the first time, and the runs are in real time.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def test_every_program_runs_and_reports_its_cost(plane: ControlPlane) -> None:
 
 
 @pytest.mark.parametrize("kind", [JobKind.POD, JobKind.JOB])
-def test_a_workload_is_played_and_foretold(plane: ControlPlane, tmp_path: Path, kind: JobKind) -> None:
+def test_a_run_on_a_real_control_plane_is_predicted(plane: ControlPlane, tmp_path: Path, kind: JobKind) -> None:
     workload = written(tmp_path, 20, 8)
 
     emulate(Emulation(plane.kubeconfig, (workload,), platform="4x1,4Gi", kind=kind), tmp_path / "real")

@@ -1,8 +1,8 @@
 """Gang schedulers in simulation against the same programs in real time, recorded on a real control plane 1.34.4.
 
-Nothing is fitted to these runs: what KWOK takes to start and to end pods was measured in another one. Who overtakes
-whom, Volcano's and kube-batch's seconds between two looks at the queue, kube-batch's five requests a second and
-coscheduling's throttling all come from the programs themselves.
+Nothing is fitted to these runs: the times that KWOK needs to start and end pods were measured in another one. The order
+of gangs, the seconds between two scheduling cycles of Volcano and kube-batch, kube-batch's five requests a second and
+coscheduling's throttling are all effects of the programs themselves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from batkube.kernel.errors import RunFailed
 from batkube.outputs.results import Results
 from opt_in import require_built
 
-#: What each was in the catalogue, and in the folder of the recorded runs.
+#: The name of each in the catalogue, and in the folder of the recorded runs.
 PROGRAMS = {
     "volcano": "volcano@1.10.0",
     "kube-batch": "kube-batch@0.5.0",
@@ -28,9 +28,9 @@ PROGRAMS = {
 }
 COMPANIONS = {"volcano": ("volcano-controller-manager@1.10.0",), "kueue": ("kube-scheduler@1.34.4",)}
 RECORDED = {"mixed": "w1", "four": "w3"}
-#: Runs of one program in real time differ by so much among themselves: 0.94 to 0.99 (Volcano).
+#: The rank correlation between runs of one program in real time: 0.94 to 0.99 (Volcano).
 LEAST_CORRELATION = 0.9
-#: Four equal gangs of one instant: Kueue orders by seconds, and gangs of the same second as its heap has them, which
+#: Four equal gangs of one instant: Kueue orders gangs by seconds, and those of the same second by its heap, which
 #: depends on milliseconds (recorded twice: 1, 0, 3, 2; in simulation they come in their order: a correlation of 0.6).
 TIES = {("four", "kueue")}
 
@@ -41,7 +41,7 @@ def recorded_runs(shared_data: Path, workload: str, scheduler: str) -> list[pd.D
 
 
 @pytest.mark.parametrize(("workload", "scheduler"), list(published.GANGS))
-def test_the_ranges_written_down_are_those_of_the_recorded_runs(
+def test_the_documented_ranges_are_those_of_the_recorded_runs(
     shared_data: Path, tmp_path: Path, workload: str, scheduler: str
 ) -> None:
     runs = recorded_runs(shared_data, workload, scheduler)
@@ -59,7 +59,7 @@ def test_the_ranges_written_down_are_those_of_the_recorded_runs(
 @pytest.mark.parametrize(
     ("workload", "scheduler"), [case for case in published.GANGS if case != ("four", "coscheduling")]
 )
-def test_makespans_and_waits_of_gangs_are_foretold(
+def test_makespans_and_waits_of_gangs_are_predicted(
     tmp_path: Path, shared_data: Path, workload: str, scheduler: str
 ) -> None:
     """Makespan within 3 %, mean wait within 6 % of the recorded ranges; the order as in any two recorded runs."""
@@ -82,14 +82,15 @@ def test_makespans_and_waits_of_gangs_are_foretold(
         assert starts.corr(real["running"].rank()) >= LEAST_CORRELATION
 
 
-def test_coscheduling_is_throttled_as_recorded_where_trying_takes_longer_than_pods_take_to_come(
+def test_coscheduling_is_throttled_as_recorded_if_attempts_take_longer_than_pods_arrive(
     tmp_path: Path, shared_data: Path
 ) -> None:
-    """It asks for the PodGroups of two pods whenever it compares them, so what it waits for is how many pods queue.
+    """It requests the PodGroups of two pods whenever it compares them, so its waits depend on the queue's length.
 
-    They queue because a try that fails takes longer than the next pod takes to come: three requests one after another,
+    Pods queue because a failed attempt takes longer than the time between two pods: three requests one after another,
     two for PodGroups and one for the pod's status, on a plane where each took some 10 ms (40 creations, 0.4 to 0.65 s).
-    With no time for trying the first gang starts after 2 s instead of 6; with 20 to 40 ms it hardly matters how much.
+    If attempts took no time, the first gang would start after 2 s instead of 6. Between 20 and 40 ms the exact value
+    hardly matters.
     """
     require_built(PROGRAMS["coscheduling"])
     pods = batkube.run(
@@ -112,13 +113,13 @@ def test_coscheduling_is_throttled_as_recorded_where_trying_takes_longer_than_po
         assert 0.94 * min(starts) <= start <= 1.06 * max(starts), gang
 
 
-def test_the_deadlock_of_kube_scheduler_is_the_recorded_one_and_is_named_at_once(
+def test_the_deadlock_of_kube_scheduler_is_the_recorded_one_and_is_reported_at_once(
     tmp_path: Path, shared_data: Path, kube_scheduler: str
 ) -> None:
-    """Pods of half-started gangs held all 16 cpus after 60 s, and nothing went on.
+    """Pods of half-started gangs held all 16 cpus after 60 s, and made no progress.
 
-    How many gangs hold them is no part of the comparison: in the recording each gang's pods were created one after
-    another (four of each got a node); here all 40 arrive at once, and the scheduler's heap decides.
+    The number of these gangs is not compared: in the recording each gang's pods were created one after another (four of
+    each got a node); here all 40 arrive at once, and the scheduler's heap decides.
     """
     for path in sorted((shared_data / "gangs" / "kube-scheduler").glob("w3-barrier-?-gangs.csv")):
         recorded = pd.read_csv(path)

@@ -1,7 +1,7 @@
-"""The simulation against runs of a real control plane 1.34.4 that were recorded: 16 nodes of one cpu, in real time.
+"""The simulation compared with recorded runs of a real control plane 1.34.4: 16 nodes of one cpu, in real time.
 
-What KWOK takes to start and to end pods is measured in the run with short pods; the runs with long ones, which are ten
-times as long, are then foretold.
+The times that KWOK needs to start and end pods are measured in the run with short pods. The runs with pods that are ten
+times as long are then predicted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import published
 CALIBRATION, SHORT_S = "burst17-rep3-quiet", 17
 
 
-def test_the_figures_written_down_are_those_of_the_recorded_runs(shared_data: Path) -> None:
+def test_the_documented_numbers_are_those_of_the_recorded_runs(shared_data: Path) -> None:
     folder = shared_data / "control-plane"
     for name, figures in published.CONTROL_PLANE.items():
         rows = pd.read_csv(folder / f"{name}170.csv")
@@ -37,7 +37,7 @@ def test_the_figures_written_down_are_those_of_the_recorded_runs(shared_data: Pa
 
 
 @pytest.mark.parametrize("workload", ["burst", "spaced"])
-def test_a_recorded_run_is_foretold_within_one_percent_and_its_mean_wait_within_three(
+def test_a_recorded_run_is_predicted_within_one_percent_and_its_mean_wait_within_three(
     tmp_path: Path, kube_scheduler: str, workload: str
 ) -> None:
     run = batkube.run(

@@ -44,7 +44,7 @@ def test_a_scheduler_in_c_is_on_the_virtual_clock_and_repeatable(in_c: str, tmp_
     first, second = (batkube.run(workload=jobs, platform="3x1", scheduler=in_c) for _ in range(2))
     other = batkube.run(workload=jobs, platform="3x1", scheduler=in_c, seed=5)
 
-    # Three at once, each for 20 s, looked for once a second.
+    # Three at once, each for 20 s; the scheduler lists pods once a second.
     assert sorted(first.jobs["starting_time"]) == [0, 0, 0, 20, 20, 20, 40, 40]
     assert outputs(first) == outputs(second)
     assert json.loads((first.path / "fidelity.json").read_text()) == []
@@ -246,7 +246,7 @@ def test_calls_that_stay_on_real_time_are_noted(tmp_path: Path) -> None:
             out=tmp_path / "out",
         )
     (note,) = json.loads((tmp_path / "out" / "fidelity.json").read_text())
-    assert "keeps real time" in str(note)
+    assert "does not follow virtual time" in str(note)
     assert "alarm and setitimer" in str(note)
 
 

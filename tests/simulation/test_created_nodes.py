@@ -15,7 +15,8 @@ from conftest import Simulate
 
 OUTPUTS = ("jobs.csv", "pods.csv", "nodes.csv", "journal.jsonl", "machine_states.csv", "schedule.csv", "fidelity.json")
 
-#: An autoscaler that knows what it is going to do: `MADE` are names with their capacity, from and to which second.
+#: An autoscaler with fixed actions: `MADE` has the name of each node, its capacity, and the seconds at which it is
+#: created and deleted.
 AUTOSCALER = """
 import json, time
 from kubernetes import client, config
@@ -62,7 +63,7 @@ def test_a_node_that_a_program_creates_is_a_machine_until_it_is_deleted(
 ) -> None:
     pytest.importorskip("kubernetes")
     spot = ("spot", {"cpu": "4", "memory": "8Gi", "pods": "20"}, 10, 100)
-    # The second needs four cpus, on a platform of one; the third is put where more is left.
+    # The second needs four cpus, on a platform of one; the third runs on the node with more free cpu.
     jobs = [_job("a", 0, 50), _job("b", 5, 20, cpu=2, size=2), _job("c", 60, 20), _job("d", 110, 10)]
     attached = _autoscaler(tmp_path, spot)
 

@@ -119,7 +119,7 @@ def test_no_gang_is_bound_in_part(scheduler: str, tmp_path: Path) -> None:
 
     pods = run(scheduler, gangs, "4x2,8Gi", "30s", tmp_path).pods
 
-    assert bound_members(pods) in ({"six": 6, "twenty": 0}, {"six": 6})  # Kueue lets no pods be made before
+    assert bound_members(pods) in ({"six": 6, "twenty": 0}, {"six": 6})  # Kueue prevents the creation of pods before
     six = pods[pods["pod"].str.startswith("six-")]
     assert set(six["phase"]) == {"Succeeded"}
     assert six["scheduled"].max() < 3

@@ -105,7 +105,7 @@ def test_a_gang_that_waits_for_a_running_one_is_not_a_deadlock(simulate: Simulat
 
 def test_a_gang_of_higher_priority_breaks_a_deadlock_by_preemption(simulate: Simulate, kube_scheduler: str) -> None:
     # The first two hold two nodes each of four, and need three: only preemption gets the third what it needs. Whether
-    # they meet again after it is a matter of chance.
+    # they block each other again afterwards depends on chance.
     jobs = [gang("a", 3), gang("b", 3), gang("high", 4, 5, priority=9)]
 
     run = simulate(jobs, TEN_SECONDS, platform="4x1,8Gi", scheduler=kube_scheduler, until="16s")
@@ -184,7 +184,7 @@ def test_an_evicted_indexed_job_fails_under_on_eviction_fail(simulate: Simulate,
 
 @pytest.mark.parametrize("down_s", [200, 1000])
 def test_an_indexed_job_restarts_after_a_node_failure(simulate: Simulate, kube_scheduler: str, down_s: int) -> None:
-    # After 200 s the node is back and says that its pod has failed; else that is evicted after about 340 s.
+    # After 200 s the node is back and reports that its pod has failed; otherwise the pod is evicted after about 340 s.
     run = simulate(
         [gang("a", 3)],
         {"d": {"type": "delay", "delay": 20, "cpu": 1}},
@@ -204,7 +204,7 @@ def test_an_indexed_job_restarts_after_a_node_failure(simulate: Simulate, kube_s
 def test_an_evicted_gang_keeps_its_pod_group_and_is_resubmitted(
     simulate: Simulate, kube_scheduler: str, tmp_path: Path
 ) -> None:
-    # kube-scheduler takes no notice of PodGroups, so anybody's definition of them will do.
+    # kube-scheduler ignores PodGroups, so any definition of them works.
     version = {
         "name": "v1alpha1",
         "served": True,

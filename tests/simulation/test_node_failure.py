@@ -103,7 +103,7 @@ class Story:
         inputs = read_inputs(make_scenario(values, "test"))
         files = io.StringIO(), io.StringIO()
         self.journal = io.BytesIO()
-        self.simulation: Simulation = assemble(inputs, Journal(self.journal), *files, folder / "scheduler")
+        self.simulation: Simulation = assemble(inputs, Journal(self.journal), Journal(), *files, folder / "scheduler")
         self.readiness: dict[str, list[tuple[float, str]]] = {}
         self.taints: dict[str, list[tuple[float, set[str]]]] = {}
         self.pods: dict[str, list[Sight]] = {}
@@ -180,7 +180,8 @@ def at_work(controllers: str, built_program: Callable[[str], str]) -> str:
 
 
 def test_a_node_is_unknown_after_the_grace_period_and_ready_when_it_returns(long_failure: Story) -> None:
-    # The last renewal was at 990 s, seen at 990.1 s; the look at 1040.1 s is not later than 50 s after, the next is.
+    # The last renewal was at 990 s, seen at 990.1 s; the check at 1040.1 s is not more than 50 s later, the next one
+    # is.
     _, *changes = long_failure.readiness["node-0"]
     assert changes == instants([(1045.1, "Unknown"), (3000, "True")])
     assert [status for _, status in long_failure.readiness["node-1"]] == ["True"]
@@ -214,8 +215,7 @@ def test_pods_of_a_failed_node_are_evicted_and_are_deleted_when_it_returns(long_
 def test_a_deployment_replaces_an_evicted_pod_at_once_and_a_job_a_second_later(
     long_failure: Story,
 ) -> None:
-    # The Job controller looks a second after a pod has changed, and finds it deleted: job_controller's
-    # SyncJobBatchPeriod.
+    # The Job controller synchronizes a second after a pod has changed (SyncJobBatchPeriod), and finds it deleted.
     for name, at in (("web", 1345.2), ("work", 1346.2)):
         _, new = long_failure.of(name)
         assert (new[0].at, new[-1].node) == (about(at), "node-1")
@@ -244,7 +244,7 @@ def test_a_failure_shorter_than_the_grace_period_only_restarts_pods(
         assert (pod[-1].at, pod[-1].phase, pod[-1].restarts) == (1030, "Running", 1)
     failed, new = story.of("work")
     assert first(failed, phase="Failed") == 1030
-    # The Job controller waits ten seconds before it tries again (backoffLimit).
+    # The Job controller waits ten seconds before a retry (its back-off).
     assert new[0].at == about(1040)
 
 
@@ -255,14 +255,14 @@ def test_pods_of_a_removed_node_are_garbage_collected(
     events = "- {at: 0, cordon: node-1, for: 500}\n- {at: 1010, remove: node-0}\n"
     story = Story(tmp_path, at_work(controllers, built_program), events)
 
-    # It looks every 20 s: at 1020.1 s it finds them lost, and at the look 40 s later gives them up. In the real one
-    # that look and the end of the 40 s are due at the same instant, and which is first depends on what else is at work:
-    # if it is the look, they are given up at the next.
+    # It checks every 20 s: at 1020.1 s it finds their node missing, and in the check 40 s later it deletes them. In the
+    # real one this check and the end of the 40 s are due at the same instant, in an order that depends on other work.
+    # If the check is first, the pods are deleted in the next one.
     given_up = first(story.of("web")[0], phase="Failed")
     assert given_up in ((about(1060.1),) if controllers == OURS else (about(1060.1), about(1080.1)))
     for name in ("work", "db", "bare"):
         assert first(story.of(name)[0], phase="Failed") == about(given_up)
-    # The real collector deletes by name what it has marked, and may hit the pod that the StatefulSet made meanwhile.
+    # The real collector deletes pods by name, and may delete the pod that the StatefulSet has created meanwhile.
     for name in ("web", "db"):
         assert first(story.of(name)[-1], phase="Running", node="node-1") == about(given_up)
 
@@ -301,7 +301,8 @@ def test_evictions_stop_while_most_nodes_of_a_small_zone_have_failed(
         "node-1",
         "node-2",
     }
-    # Seen at the look of 1205.1 s; the first ten seconds later, as after any pause, and the other ten seconds after it.
+    # Detected in the check at 1205.1 s; the first is evicted ten seconds later, as after any pause, the other ten
+    # seconds after it.
     assert sorted([*evictions(story, "node-0"), *evictions(story, "node-2")]) == instants(
         [(1215.1, True), (1225.1, True)]
     )

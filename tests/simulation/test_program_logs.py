@@ -16,7 +16,7 @@ from batkube.kernel.errors import RunFailed
 from conftest import Simulate
 
 OUTPUTS = ("jobs.csv", "pods.csv", "journal.jsonl", "machine_states.csv")
-#: Less than the scheduler logs, and more than any other file takes.
+#: Smaller than the scheduler's log, and larger than every other file.
 LIMIT_BYTES = 300_000
 
 IN_PYTHON = """

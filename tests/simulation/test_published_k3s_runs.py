@@ -66,7 +66,7 @@ def test_the_published_figures_are_means_of_the_recorded_runs(shared_data: Path,
     [
         ("kube-scheduler@1.19.0", "burst", 0.02, 0.05),
         ("kube-scheduler@1.19.0", "spaced", 0.02, 0.05),
-        # Today's queue does not let a pod wait in back-off while a node is free: burst is faster by that.
+        # In current versions no pod waits in back-off while a node is free, so burst is faster.
         pytest.param(NEWEST, "burst", 0.03, 0.05, marks=pytest.mark.headline),
         pytest.param(NEWEST, "spaced", 0.02, 0.05, marks=pytest.mark.headline),
     ],
@@ -79,7 +79,7 @@ def test_makespan_and_mean_wait_equal_those_of_the_real_cluster(
     makespan_within: float,
     wait_within: float,
 ) -> None:
-    # The newest one is built by whichever test comes first; the one that the real cluster had takes minutes more.
+    # The newest version is built by the first test that needs it; the version of the real cluster takes minutes more.
     scheduler = scheduler if scheduler == NEWEST else built_program(scheduler)
     run = batkube.run(
         workload=published.WORKLOADS[workload](tmp_path),

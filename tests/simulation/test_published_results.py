@@ -47,7 +47,7 @@ def test_easy_has_the_801_starting_times_and_allocations_of_batsim(tmp_path: Pat
     actual = {row["job_id"]: row for row in run.jobs.to_dict("records")}
     assert actual.keys() == expected.keys()
     for name, row in expected.items():
-        # Both print six decimals of the same sums, Batsim's of doubles: the last digit may differ.
+        # Both print six decimals of the same sums, but Batsim adds doubles, so the last digit may differ.
         assert actual[name]["starting_time"] == pytest.approx(float(row["start"]), abs=1.5e-6), name
         assert actual[name]["allocated_resources"] == row["machines"], name
     assert run.schedule["mean_waiting_time"] == pytest.approx(9.516326, abs=1e-6)

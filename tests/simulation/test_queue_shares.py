@@ -20,7 +20,7 @@ from batkube.schedulers.named_programs import program_start
 SIXTEEN = "8x2,8Gi"
 VOLCANO = ("volcano@1.10.0", "volcano-controller-manager@1.10.0")
 KUEUE = ("kueue@0.10.0", "kube-scheduler@1.34.4")
-#: Volcano's default, and what takes back from queues that have more than their share.
+#: Volcano's default actions, and `reclaim`, for queues that have more than their share.
 RECLAIMING = {
     "actions": "enqueue, allocate, reclaim, backfill",
     "tiers": [
@@ -28,8 +28,9 @@ RECLAIMING = {
         {"plugins": [{"name": name} for name in ("drf", "predicates", "proportion", "nodeorder")]},
     ],
 }
-#: What lets priorities displace others of their queue. By itself Volcano protects every gang that is not larger than it
-#: need be (pkg/scheduler/plugins/gang, preemptableFn), so nothing would be displaced; its installer turns that off.
+#: The configuration in which jobs preempt others of their queue by priority. By default Volcano protects every gang
+#: that has no more pods than its minimum (pkg/scheduler/plugins/gang, preemptableFn), so nothing would be preempted;
+#: its installer disables that.
 PREEMPTING = {
     "actions": "enqueue, allocate, preempt, backfill",
     "tiers": [

@@ -1,4 +1,4 @@
-"""The real kube-controller-manager and our controllers leave the same objects and create pods at the same instants."""
+"""The real kube-controller-manager and our controllers produce the same objects, and pods at the same instants."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ OTHER_KINDS = (
     "persistentvolumeclaims",
     "persistentvolumes",
 )
-#: What differs from run to run, or tells who wrote what when.
+#: Fields that differ between runs, or that record managers and times of writes.
 CHANCE = {"uid", "resourceVersion", "managedFields", "nodeName", "podIP", "podIPs", "hostIP", "hostIPs", "containerID"}
-#: Which pod has which address is as pods happen to come up, and lists of them are in that order.
+#: Addresses are assigned in the order in which pods start, which may differ, and lists are in that order.
 CHANCE |= {"ip", "endpoints.kubernetes.io/last-change-trigger-time"}
 ADDRESS = re.compile(r"^10\.128\.\d+\.\d+$")
-#: Of a Deployment that was changed: ours are not counted in the same steps.
+#: Generations of a changed Deployment, which Batkube's controllers write in other steps.
 STEPS = {"generation", "observedGeneration"}
-#: The hash of a template is another one, since it is of Go's own text of it.
+#: The hash of a template differs, because the real one hashes Go's text of it.
 HASH = re.compile(r"\b(web|wave|slow|full|blind|bare)-[a-z0-9]{6,10}\b")
 SUFFIX = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}$")
 IDENTITY = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
@@ -187,7 +187,8 @@ def with_device(command: str, **claim: str) -> Fields:
 
 
 _SCRATCH = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-#: Two devices, wanted by a Job of four pods, by one that stays, and by two that share one; and a volume of a pod's own.
+#: Two devices, requested by a Job of four pods, by a pod that stays, and by two pods that share one; and an ephemeral
+#: volume of a pod.
 DEVICE_OBJECTS = [
     made("resource.k8s.io/v1", "DeviceClass", "gpu", "0", {"selectors": [{"cel": {"expression": "true"}}]}),
     made(
@@ -347,7 +348,7 @@ def content(out: Path) -> dict[str, bytes]:
 
 
 def assert_alike(ours: RunRecord, real: RunRecord, folder: Path) -> None:
-    """Assert that two runs left the same objects, and created pods at the same instants within a second."""
+    """Assert that two runs ended with the same objects, and created pods at the same instants within a second."""
     assert left(ours) == left(real)
     of_ours, of_real = created(folder / "ours"), created(folder / "real")
     assert of_ours.keys() == of_real.keys()
@@ -356,7 +357,9 @@ def assert_alike(ours: RunRecord, real: RunRecord, folder: Path) -> None:
         assert times == pytest.approx(of_real[owner], abs=1), owner
 
 
-def test_workloads_are_left_as_by_the_real_controllers(built_program: Callable[[str], str], tmp_path: Path) -> None:
+def test_workloads_have_the_same_final_state_as_under_the_real_controllers(
+    built_program: Callable[[str], str], tmp_path: Path
+) -> None:
     ours, real = ran(tmp_path / "ours", "2h", "ours"), ran(tmp_path / "real", "2h", built_program(MANAGER))
     assert_alike(ours, real, tmp_path)
     assert len(created(tmp_path / "real")) == 32, "five Jobs and 23 of the CronJob, and four sets"
@@ -374,7 +377,7 @@ def tidied(texts: Sequence[str]) -> list[str]:
     return sorted(known.sub("", text).replace(": null", ": []") for text in texts)
 
 
-def test_services_and_volumes_are_left_as_by_the_real_controllers(
+def test_services_and_volumes_have_the_same_final_state_as_under_the_real_controllers(
     built_program: Callable[[str], str], tmp_path: Path
 ) -> None:
     ours = ran(tmp_path / "ours", "12m", "ours", OTHER_OBJECTS)
@@ -384,7 +387,7 @@ def test_services_and_volumes_are_left_as_by_the_real_controllers(
     assert len(left(ours, ["pods"])["pods"]) == 2
 
 
-def test_claims_of_devices_and_volumes_are_left_as_by_the_real_controllers(
+def test_claims_have_the_same_final_state_as_under_the_real_controllers(
     built_program: Callable[[str], str], tmp_path: Path
 ) -> None:
     kinds = ["pods", "resourceclaims.resource.k8s.io", "persistentvolumeclaims", "persistentvolumes"]
@@ -426,7 +429,7 @@ def test_two_runs_with_the_real_controllers_are_identical(built_program: Callabl
 
 
 @opt_in.slow("runs three virtual days four times, once and again with each controllers")
-def test_three_days_are_alike_under_both_and_repeatable(built_program: Callable[[str], str], tmp_path: Path) -> None:
+def test_three_days_are_equal_under_both_and_repeatable(built_program: Callable[[str], str], tmp_path: Path) -> None:
     ours, real = ran(tmp_path / "ours", "3d", "ours"), ran(tmp_path / "real", "3d", built_program(MANAGER))
     assert_alike(ours, real, tmp_path)
     assert sum(map(len, created(tmp_path / "real").values())) > 864

@@ -13,16 +13,16 @@ import yaml
 import batkube
 
 MANAGER = "kube-controller-manager@1.34.4"
-#: What is drawn by lot: the last part of a name, and the hash of a template.
+#: Random parts of names: the suffix, and the hash of a template.
 CHANCE = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b|-[0-9a-f]{10}\b|-[bcdfghjklmnpqrstvwxz2456789]{5}\b")
-#: Classes by the driver, and slices by what they are called, with their place and the models of their devices.
+#: Classes by driver, and slices by name, with their node and the models of their devices.
 CLASSES = {"gpu": 'cel.bind(d, device.driver, d == "gpu.example.com")', "net": 'device.driver == "net.example.com"'}
 SLICES: dict[str, tuple[dict[str, Any], str]] = {
     "gpu-0": ({"nodeName": "node-0"}, "xx"),
     "gpu-1": ({"nodeName": "node-1"}, "yz"),
     "net": ({"allNodes": True}, "l"),
 }
-#: What templates ask for, by their name.
+#: The requests of templates, by name.
 REQUESTS: dict[str, dict[str, Any]] = {
     "one": {"exactly": {"deviceClassName": "gpu"}},
     "all": {"exactly": {"deviceClassName": "gpu", "allocationMode": "All"}},
@@ -112,7 +112,7 @@ def workload() -> list[dict[str, Any]]:
     ]
 
 
-#: What happens to them: less is wanted, a claim is deleted in use, a node fails, another one is emptied.
+#: Events: fewer replicas, the deletion of a claim in use, a failed node, a drained node.
 EVENTS = [
     {"at": 100, "scale": "Deployment/web", "to": 1},
     {"at": 200, "delete": "Deployment/web"},

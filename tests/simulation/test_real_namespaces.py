@@ -13,9 +13,10 @@ from batkube.simulation.run import execute
 
 MANAGER = "kube-controller-manager@1.34.4"
 END_S = 600
-#: How long before the end of the run namespaces are deleted: around 5 s, 10 s, 26 s and 42 s, when they are looked at.
+#: How long before the end of the run namespaces are deleted: around 5 s, 10 s, 26 s and 42 s, when the controller
+#: checks them.
 LEADS_S = (4, 6, 9, 11, 25, 27, 41, 43, 100)
-#: What is in a namespace, by how it is called: how long its pod takes to stop, and what holds an object in it.
+#: The content of namespaces, by name: how long the pod takes to stop, and the finalizer of an object.
 CONTENTS: dict[str, tuple[int | None, str]] = {
     "empty": (None, ""),
     "quick": (0, ""),

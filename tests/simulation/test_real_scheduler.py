@@ -145,7 +145,7 @@ def _one_that_never_fits(simulate: Simulate, kube_scheduler: str, pop_early: boo
     return _journal(run, "attempt", "w0-big")
 
 
-#: When kube-scheduler's queue begins to look, after 0.1 s in which its caches fill: at 0.1 s of every second.
+#: When kube-scheduler first flushes its queue, after 0.1 s for filling its caches; then once a second.
 LOOKS = 0.1
 
 

@@ -110,4 +110,4 @@ def test_a_job_of_several_pods_is_noted_as_placed_pod_by_pod(simulate: Simulate,
     run = simulate([wide], PROFILES, platform="2x1", scheduler=kube_scheduler)
     (note,) = json.loads((run.path / "fidelity.json").read_text())
     assert (note["count"], note["example"]) == (1, "job w0!wide has 2 pods")
-    assert "hold their nodes until the last has one" in note["message"]
+    assert "hold their nodes until the last one has a node" in note["message"]

@@ -147,14 +147,14 @@ def _script(folder: Path, text: str) -> str:
     return str(path)
 
 
-def test_uncounted_bytes_of_a_program_make_the_run_uncertain(simulate: Simulate, faulty_scheduler: str) -> None:
+def test_uncounted_bytes_of_a_program_are_noted_as_not_repeatable(simulate: Simulate, faulty_scheduler: str) -> None:
     run = simulate(_jobs(1), PROFILES, scheduler=faulty_scheduler, scheduler_args={"way": "copies"})
 
     assert "binding gave 201" in (run.path / "scheduler" / "log.txt").read_text()
     assert [note for note in _notes(run) if "uncounted bytes" in note]
 
 
-def test_other_misbehaviour_does_not_make_the_run_uncertain(simulate: Simulate, faulty_scheduler: str) -> None:
+def test_repeatable_misbehaviour_has_no_note_on_uncounted_bytes(simulate: Simulate, faulty_scheduler: str) -> None:
     run = simulate(_jobs(1), PROFILES, scheduler=faulty_scheduler, scheduler_args={"way": "twice"})
 
     assert not [note for note in _notes(run) if "uncounted bytes" in note]

@@ -23,7 +23,7 @@ WORKLOAD = {
     "jobs": [{"id": str(number), "subtime": number, "res": 1, "profile": "d"} for number in range(8)],
     "profiles": {"d": {"type": "delay", "delay": 5}},
 }
-#: A policy that depends on what no manifest tells: a file that it opens by itself.
+#: A policy that depends on a file that is not in the manifest, because the policy opens it itself.
 FICKLE = """
 from pathlib import Path
 from batkube.policies import Policy, Start
@@ -108,7 +108,7 @@ def test_a_missing_input_is_reported_with_its_hash_and_found_under_another_name(
     digest = hashlib.sha256(workload.read_bytes()).hexdigest()
     (home / "far" / "away").mkdir(parents=True)
     workload.rename(home / "far" / "away" / "renamed")
-    workload.write_text("{}")  # of the same name, and another file
+    workload.write_text("{}")  # a different file of the same name
 
     missing = run_in_process(home, "rerun", "out")
     present = run_in_process(home, "rerun", "out", "--inputs", "far")
@@ -143,7 +143,7 @@ def test_a_file_modified_after_the_run_is_reported(home: Path) -> None:
     jobs = home / "out" / "jobs.csv"
     first, second, *others = jobs.read_text().splitlines(keepends=True)
     jobs.write_text("".join([first, second.replace("COMPLETED", "IMPROVED"), *others]))
-    (home / "out" / "pods.csv").unlink()  # what is gone claims nothing
+    (home / "out" / "pods.csv").unlink()  # a missing file does not count as used
 
     result = run_in_process(home, "rerun", "out")
 
@@ -227,7 +227,7 @@ def test_files_to_which_inputs_refer_are_inputs_and_keep_their_relative_paths(ho
     home.rename(tmp_path / "gone")
     packed = run_in_process(tmp_path, "rerun", "packed")
     assert packed.returncode == 0, packed.stderr
-    # Without the pack, and with all files in one heap, links put them where they belong.
+    # Without the pack, and with all files in one folder, links provide the original layout.
     shutil.rmtree(tmp_path / "packed" / "inputs")
     (tmp_path / "heap").mkdir()
     for number, path in enumerate(sorted((tmp_path / "gone").rglob("*.*"))):

@@ -125,7 +125,7 @@ def test_invalid_durations_are_rejected(tmp_path: Path, limit: str) -> None:
         batkube.run(workload=tmp_path / "w.json", platform="2x1", out=tmp_path / "out", time_limit=limit)
 
 
-def test_an_experiment_refuses_it_before_anything_runs(tmp_path: Path) -> None:
+def test_an_experiment_rejects_an_invalid_limit_before_anything_runs(tmp_path: Path) -> None:
     write_study(tmp_path, "policy:fcfs")
 
     result = run_batkube(tmp_path, *EXPERIMENT, "--time-limit", "soon")
@@ -135,7 +135,7 @@ def test_an_experiment_refuses_it_before_anything_runs(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_from_python_it_is_an_argument_and_leaves_no_alarm_behind(tmp_path: Path) -> None:
+def test_the_argument_of_the_python_interface_leaves_no_alarm_behind(tmp_path: Path) -> None:
     write_study(tmp_path, policy_file=POLICIES)
     given = {"workload": tmp_path / "w.json", "platform": "2x1", "out": tmp_path / "out"}
     before = signal.getsignal(signal.SIGALRM)
@@ -148,7 +148,7 @@ def test_from_python_it_is_an_argument_and_leaves_no_alarm_behind(tmp_path: Path
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
-def test_in_another_thread_it_is_refused(tmp_path: Path) -> None:
+def test_a_limit_outside_of_the_main_thread_is_rejected(tmp_path: Path) -> None:
     write_study(tmp_path)
     raised: list[BaseException] = []
 

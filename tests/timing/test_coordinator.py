@@ -17,7 +17,7 @@ QUESTION, ANSWER, WRITTEN, READ, LIVE = 2, 8, 16, 17, 18
 
 
 class LatePage(ClockPage):
-    """The page of a program to which bytes come late: it reports idle, then reads, then is idle again.
+    """The page of a program that receives bytes late: it reports idle, then reads, then is idle again.
 
     Whenever the coordinator waits, the program advances to its next step and signals.
     """
@@ -26,7 +26,7 @@ class LatePage(ClockPage):
         super().__init__(0, deterministic=True, seed=0)
         self.program = OtherSide(self)
         self.steps = 0
-        #: The last question that had been put when the bytes were read.
+        #: The latest probe before the bytes were read.
         self.asked_before = 0
 
     @property
@@ -70,7 +70,7 @@ class IdlePage(ClockPage):
         return self._counts_all
 
     def wait(self, timeout_s: float) -> bool:
-        """Answer."""
+        """Answer the probe."""
         self.program[ANSWER] = self.program[QUESTION]
         return True
 
@@ -106,37 +106,37 @@ def settled(page: IdlePage, **server: object) -> Attachment:
     return attachment
 
 
-def test_a_run_in_which_everything_is_counted_and_fits_is_certain(idle: IdlePage) -> None:
+def test_a_run_is_repeatable_if_all_bytes_are_counted_and_fit_into_the_window(idle: IdlePage) -> None:
     assert settled(idle).is_repeatable
 
 
-def test_a_run_is_uncertain_if_counted_bytes_never_arrive(idle: IdlePage) -> None:
+def test_a_run_is_not_repeatable_if_counted_bytes_never_arrive(idle: IdlePage) -> None:
     attachment = settled(idle, received=999)
 
     assert not attachment.is_repeatable
     assert attachment.rounds_to_settle == 2
 
 
-def test_a_run_is_uncertain_if_more_comes_than_the_program_has_counted(idle: IdlePage) -> None:
+def test_a_run_is_not_repeatable_if_more_bytes_arrive_than_the_program_has_counted(idle: IdlePage) -> None:
     attachment = settled(idle, received=1001)
 
     assert not attachment.is_repeatable
     assert attachment.rounds_to_settle == 2
 
 
-def test_uncounted_bytes_at_the_end_make_a_run_uncertain(idle: IdlePage) -> None:
+def test_uncounted_bytes_at_the_end_make_a_run_not_repeatable(idle: IdlePage) -> None:
     attachment = settled(idle)
     attachment.server.received += 1  # type: ignore[misc]  # as a server that collects once more at the end
 
     assert not attachment.is_repeatable
 
 
-def test_a_run_is_uncertain_if_a_piece_did_not_fit_into_its_window(idle: IdlePage) -> None:
+def test_a_run_is_not_repeatable_if_a_piece_did_not_fit_into_its_window(idle: IdlePage) -> None:
     assert not settled(idle, overflows=1).is_repeatable
 
 
 @pytest.mark.parametrize(("live", "is_certain"), [((1 << 30) - (1 << 15), False), ((1 << 30) - (1 << 17), True)])
-def test_a_run_is_uncertain_if_some_kilobytes_have_decided_a_collection(
+def test_a_run_is_not_repeatable_if_some_kilobytes_have_decided_a_collection(
     idle: IdlePage, live: int, is_certain: bool
 ) -> None:
     idle.program[LIVE] = live
@@ -159,7 +159,7 @@ class Ticking:
 
     def __init__(self) -> None:
         self.page = SimpleNamespace(now=0, next_timer=NANOSECONDS_PER_SECOND, write_count=0)
-        #: From when to when it was let.
+        #: The start and the limit of each grant.
         self.grants: list[tuple[int, int]] = []
 
     def grant(self, limit_ns: int) -> None:

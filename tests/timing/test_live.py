@@ -78,7 +78,7 @@ def test_when_too_much_is_due_time_falls_behind_and_no_appointment_is_skipped() 
     assert count > before > 0
 
 
-def test_a_long_action_learns_when_its_turn_is_over() -> None:
+def test_a_long_action_can_check_whether_its_turn_is_over() -> None:
     time, agenda, _ = live()
     turns: list[int] = []
 

@@ -24,7 +24,7 @@ from batkube.api.requests.webhooks.calls import PendingWebhookCalls
 from batkube.api.verbs.handlers.objects import PATH_NOT_FOUND, ObjectRequestHandler
 from batkube.api.verbs.kinds.object_encoding import encode
 from batkube.cluster.schemas import Schema
-from batkube.kernel.errors import has_story
+from batkube.kernel.errors import has_context
 from batkube.kernel.instants import Instant
 
 OnBug = Callable[[Exception], None]
@@ -108,7 +108,7 @@ class ApiServer:
             try:
                 response = self._object_handler.handle(request, route, user, now)
             except RecursionError as error:
-                if has_story(error) or not self._object_handler.is_nested_deeply(request, route):
+                if has_context(error) or not self._object_handler.is_nested_deeply(request, route):
                     raise
                 raise statuses.bad_request("the request is nested too deeply") from None
             self._apply_write_effects(now)

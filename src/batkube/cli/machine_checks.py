@@ -171,8 +171,8 @@ def _permissions(cache: Path) -> Check:
         finding = f"{folder} is not writable" if folder.is_dir() else f"{folder} is not a folder"
         return Check("Cache folder", CheckState.MISSING, finding, "set XDG_CACHE_HOME to a writable folder")
     try:
-        if programs_folder(cache).exists():
-            check_permissions(programs_folder(cache), cache)
+        if existing := next((path for path in (programs_folder(cache), cache) if path.exists()), None):
+            check_permissions(existing, cache)
     except InputError as error:
         return Check("Cache folder", CheckState.MISSING, f"{error.source} {error.problem}", error.remedy or "")
     return Check("Cache folder", CheckState.OK, str(cache))

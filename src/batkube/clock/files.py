@@ -116,7 +116,7 @@ class Connections:
             self._page.record_connection(port)
             self._ports_by_file[sock.fileno()], self._sockets_by_port[port] = port, sock
 
-    def count_if_to_run(self, sock: socket.socket) -> bool:
+    def count_run_connection(self, sock: socket.socket) -> bool:
         """Return whether a socket is connected to the run, and count its bytes from now on."""
         if sock.fileno() in self._ports_by_file:
             return True

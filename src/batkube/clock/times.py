@@ -16,7 +16,7 @@ _sleep, _localtime = time.sleep, time.localtime
 
 
 class _InstanceCheckOfBase(type):
-    """Makes isinstance and issubclass treat the replaced date classes and Python's own alike."""
+    """Makes isinstance and issubclass treat the replaced date classes as Python's own."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, cls.__mro__[1])

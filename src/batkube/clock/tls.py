@@ -72,7 +72,7 @@ def virtual_tls(traffic: Connections) -> dict[tuple[object, str], object]:
 
     def session_of(sock: Any) -> _TlsBuffers | None:
         if sock not in sessions and sock._sslobj is not None:
-            sessions[sock] = _start_session(sock) if traffic.count_if_to_run(sock) else None
+            sessions[sock] = _start_session(sock) if traffic.count_run_connection(sock) else None
         return sessions.get(sock)
 
     def wrap_transfer(name: str) -> Callable[..., Any]:

@@ -4,6 +4,10 @@ There are two implementations. That of the API server (`api.inprocess`) treats r
 admission, quota, generation and finalizers apply to them as on a real cluster. That of runs with policies alone
 (`cluster.store_client`) writes to the store, since nothing there could observe the difference. `components.access`
 chooses between them. Components read the store directly. Only one of them runs at a time, so no update can conflict.
+
+Some changes of many objects at once are written to the store in one batch, whatever the client: the nodes with which a
+run begins (`components.nodes`), renewed Leases (`execution.nodes.leases`), and power states of nodes
+(`policies.runtime.power_requests`, `execution.energy.power_switches`).
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def annotations_of(obj: KubeObject) -> dict[str, str]:
 
 
 def int_annotation(obj: KubeObject, annotation: str) -> int | None:
-    """Return the value of an annotation as a whole number, or None if it is missing or not one."""
+    """Return the value of an annotation as a whole number, or None if it is missing or not a number."""
     return parse_digits(annotations_of(obj).get(annotation, ""))
 
 

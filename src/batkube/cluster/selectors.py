@@ -92,7 +92,7 @@ class Requirement(msgspec.Struct, frozen=True):
 
 
 def _as_collection(values: tuple[str, ...]) -> Collection[str]:
-    """Return the values as the collection that is fastest to search for their number."""
+    """Return the values as a set, or as a tuple if they are few: that is faster to search."""
     return frozenset(values) if len(values) > _FEW_VALUES else values
 
 
@@ -131,8 +131,8 @@ class _Nothing(LabelSelector):
 EVERYTHING = LabelSelector()
 NOTHING = _Nothing()
 
-#: The operators of matchExpressions.
-_OBJECT_OPERATORS = {
+#: The operators of a LabelSelector's matchExpressions.
+OBJECT_OPERATORS = {
     "In": Operator.IN,
     "NotIn": Operator.NOT_IN,
     "Exists": Operator.EXISTS,
@@ -148,7 +148,7 @@ def selector_of(value: Mapping[str, Any] | None) -> LabelSelector:
         _requirement(key, Operator.EQUALS, (text,)) for key, text in (value.get("matchLabels") or {}).items()
     ]
     for expression in value.get("matchExpressions") or ():
-        operator = _OBJECT_OPERATORS.get(expression.get("operator", ""))
+        operator = OBJECT_OPERATORS.get(expression.get("operator", ""))
         if operator is None:
             raise SelectorError(f"{go_quote(expression.get('operator', ''))} is not a valid label selector operator")
         requirements.append(_requirement(expression.get("key", ""), operator, tuple(expression.get("values") or ())))

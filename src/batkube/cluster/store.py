@@ -11,6 +11,7 @@ As in etcd, an object's version is not part of the stored object. The API server
 
 from __future__ import annotations
 
+import bisect
 import enum
 import itertools
 import operator
@@ -21,6 +22,8 @@ from typing import Any, NamedTuple, NewType
 
 import msgspec
 
+from batkube.cluster.sorted_keys import SortedKeys
+from batkube.cluster.sorted_view import SortedView
 from batkube.kernel.errors import Bug
 from batkube.kernel.instants import Instant
 
@@ -94,6 +97,11 @@ class Batch(msgspec.Struct, frozen=True):
             yield Change(self.first_version + number, self.type, key, value, old)
 
 
+_LAST_VERSION: Callable[[Batch], int] = operator.attrgetter("last_version")
+_RELEASED = Batch("", ADDED, 0, 0, (), ())
+#: How many released batches may be in the list of the history.
+_MAX_RELEASED = 1024
+
 Listener = Callable[[Batch, Instant], None]
 
 
@@ -113,8 +121,12 @@ class Store:
         """
         #: Every live object with the version of its latest change, by kind and key, oldest first.
         self._live: dict[str, dict[Key, Entry]] = {}
-        #: The newest batches; together at least `history_limit` changes, once that many were made.
-        self._history: deque[Batch] = deque()
+        #: The keys of the kinds that were listed. Runs without an API list none.
+        self._sorted_keys: dict[str, SortedKeys[Key]] = {}
+        #: The newest batches; together at least `history_limit` changes, once that many were made. Those before
+        #: `_history_begin` are released.
+        self._history: list[Batch] = []
+        self._history_begin = 0
         self._history_limit = history_limit
         #: Estimated bytes of previous objects that each batch of the history keeps alive, and their sum.
         self._history_sizes: deque[int] = deque()
@@ -150,27 +162,32 @@ class Store:
         """Return every live object of `kind` with its version, by key, oldest first. Do not edit or keep the result."""
         return self._live.get(kind, {})
 
-    def entries_at(self, kind: str, version: int) -> dict[Key, Entry]:
-        """Return the objects of `kind` as they were at `version`; raise Compacted if the history is too short.
+    def view(self, kind: str, version: int | None = None) -> SortedView[Key, Entry]:
+        """Return the objects of `kind` in the order of their keys, as they are now or were at `version`.
 
-        Later changes are undone one by one. That is cheap for recent versions, and clients request no others: they
-        read the pages of a long list.
+        The result is valid until the next write. Raises Compacted if the history is too short. Later changes are undone
+        one by one. That is cheap for recent versions, and clients request no others: they read pages of a long list.
         """
+        live = self._live.get(kind, {})
+        keys = self._sorted_keys.get(kind)
+        if keys is None:
+            keys = SortedKeys(live)
+            if live:
+                self._sorted_keys[kind] = keys
+        return SortedView(live, keys, {} if version is None else self._undone_changes(kind, version))
+
+    def _undone_changes(self, kind: str, version: int) -> dict[Key, Entry | None]:
+        """Return the former entries of objects that have changed since `version`; None for those added since."""
         if version < self.oldest_version:
             raise self._compacted(version)
-        entries = dict(self._live.get(kind, {}))
-        for batch in reversed(self._history):
-            if batch.last_version <= version:
-                break
+        former: dict[Key, Entry | None] = {}
+        first = self._position_after(version)
+        for batch in reversed(self._history[first:]):
             if batch.kind != kind:
                 continue
-            later_changes = range(max(version + 1 - batch.first_version, 0), len(batch.keys))
-            for number in later_changes:
-                if batch.type is ADDED:
-                    entries.pop(batch.keys[number], None)
-                else:
-                    entries[batch.keys[number]] = batch.previous[number]
-        return entries
+            for number in range(max(version + 1 - batch.first_version, 0), len(batch.keys)):
+                former[batch.keys[number]] = None if batch.type is ADDED else batch.previous[number]
+        return former
 
     def objects(self, kind: str, keys: Sequence[Key]) -> list[KubeObject]:
         """Return the live objects at `keys`, all of which must exist."""
@@ -199,28 +216,42 @@ class Store:
             if key.startswith(prefix):
                 yield key, obj
 
-    def batches_since(self, version: int) -> list[Batch]:
-        """Return every batch with a change after `version`, oldest first; raise Compacted if that is too old."""
+    def batches_since(self, version: int) -> Iterator[Batch]:
+        """Yield every batch with a change after `version`, oldest first; raise Compacted if that is too old.
+
+        The batches are found by bisection, since a watch that is far behind resumes many times until it has caught up.
+        """
         if version < self.oldest_version:
             raise self._compacted(version)
-        missed = list(itertools.takewhile(lambda batch: batch.last_version > version, reversed(self._history)))
-        missed.reverse()
-        return missed
+        return map(self._history.__getitem__, range(self._position_after(version), len(self._history)))
+
+    def _position_after(self, version: int) -> int:
+        """Return the position in the history of the first batch with a change after `version`."""
+        return bisect.bisect_right(self._history, version, lo=self._history_begin, key=_LAST_VERSION)
 
     @property
     def oldest_version(self) -> int:
         """The oldest version from which a watch can still start."""
-        return self._history[0].first_version - 1 if self._history else self.version
+        return self._history[self._history_begin].first_version - 1 if self._has_history else self.version
+
+    @property
+    def _has_history(self) -> bool:
+        return self._history_begin < len(self._history)
 
     def compact(self, version: int | None = None) -> None:
         """Drop the history up to `version`, or all of it: clients with an older version must list again."""
         until = self.version if version is None else version
-        while self._history and self._history[0].last_version <= until:
+        while self._has_history and self._history[self._history_begin].last_version <= until:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        self._history.popleft()
+        """Release the oldest batch; the list is cut when many are released, since that moves all others."""
+        self._history[self._history_begin] = _RELEASED
+        self._history_begin += 1
         self._history_size -= self._history_sizes.popleft()
+        if self._history_begin >= _MAX_RELEASED:
+            del self._history[: self._history_begin]
+            self._history_begin = 0
 
     def _append_history(self, batch: Batch) -> None:
         """Add `batch` to the history, and drop the oldest batches beyond its limits."""
@@ -229,9 +260,13 @@ class Store:
         self._history_sizes.append(size)
         self._history_size += size
         oldest_kept = self.version - self._history_limit + 1
-        while self._history[0].last_version < oldest_kept:
+        while self._history[self._history_begin].last_version < oldest_kept:
             self._drop_oldest()
-        while self._history_bytes is not None and self._history_size > self._history_bytes and len(self._history) > 1:
+        while (
+            self._history_bytes is not None
+            and self._history_size > self._history_bytes
+            and self._history_begin < len(self._history) - 1
+        ):
             self._drop_oldest()
 
     def _sampled_size(self, batch: Batch) -> int:
@@ -329,8 +364,13 @@ class Store:
                 del live[key]
             if not live:
                 del self._live[kind]
+                self._sorted_keys.pop(kind, None)
         else:
             live.update(zip(keys, zip(objects, itertools.count(first)), strict=True))
+        if kind in self._sorted_keys and change is not MODIFIED:
+            sorted_keys = self._sorted_keys[kind]
+            for key in keys:
+                (sorted_keys.remove if change is DELETED else sorted_keys.add)(key)
         self.version += len(keys)
         batch = Batch(kind, change, first, self.version, keys, objects, previous, decision, status)
         if self._history_limit:

@@ -28,7 +28,7 @@ class Access:
 
     @staticmethod
     def of_world(world: World, api_client: ClientFor | None) -> Access:
-        """Return the access through the API, or to the store of a world that has none."""
+        """Return the access through the API, or to the store if the world has no API."""
         if api_client is not None:
             return Access(api_client, is_api=True)
         client = StoreClient(world.store)

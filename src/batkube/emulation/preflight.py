@@ -165,7 +165,7 @@ def _cluster_nodes(
     nodes.sort(key=lambda node: (order.get(node["metadata"]["name"], len(order)), node["metadata"]["name"]))
     speed = float(annotations_of(nodes[0]).get(ANNOTATION_SPEED, "1"))
     if not 0 < speed < math.inf:
-        raise ValueError(f"{ANNOTATION_SPEED} is {speed}")
+        raise ValueError(f"{ANNOTATION_SPEED} is {speed}, not a positive number")
     return ClusterNodes(
         ["" + node["metadata"]["name"] for node in nodes],
         [{name: parse_amount(name, text) for name, text in _allocatable(node).items()} for node in nodes],

@@ -109,7 +109,7 @@ def experiment(
     * `only` selects a part of the grid by its labels, and `limit` the first runs of that part.
     * `time_limit` is the maximum real time of each run: 60 (seconds) or "10m".
     * `executor` is a Python executor or a value of `--executor`; by default, runs are executed in `jobs` processes.
-    * `trust` allows code that a file from elsewhere names (docs/explanation/security.md).
+    * `trust` allows code named in a file from elsewhere (docs/explanation/security.md).
     * `builder` builds schedulers; by default as on the command line.
 
     Failed runs do not raise an exception: see `failures` of the result.

@@ -73,9 +73,10 @@ class Flow:
         return None
 
     def advance(self, now: Instant, on_end: Callable[[Task, Instant], None] | None = None) -> list[Task]:
-        """End the tasks and latencies that are due by `now`, and return the tasks that have ended.
+        """End the tasks that are due by `now` and return them; start those whose latency is over.
 
-        `on_end` is called before a task releases its resources. The rates of other tasks change with `update_rates`.
+        `on_end` is called before a task releases its resources. Call `update_rates` to recompute the rates of the
+        others.
         """
         ended: list[Task] = []
         while (instant := self.due()) is not None and instant <= now:

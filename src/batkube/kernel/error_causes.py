@@ -13,7 +13,7 @@ import re
 import resource
 from collections.abc import Iterator
 
-from batkube.kernel.errors import InputError, RunFailed, has_story, nesting_limit
+from batkube.kernel.errors import InputError, RunFailed, has_context, nesting_limit
 
 _FILES = "raise the limit of this shell: ulimit -n 4096"
 _PROCESSES = "raise the limit of this shell (ulimit -u), or run fewer at once"
@@ -55,14 +55,14 @@ def expected_error(error: BaseException) -> InputError | RunFailed | None:
     if isinstance(error, RunFailed):
         return error
     if isinstance(error, RecursionError):
-        if has_story(error):
+        if has_context(error):
             return None
         return InputError("an input", problem=f"is nested too deeply: {nesting_limit()}", remedy="make it flatter")
     if (shortage := _resource_shortage(error)) is not None:
         return shortage
     if isinstance(error, InputError):
         return error
-    if isinstance(error, OSError) and (error.errno in _DISK_FAULTS or not has_story(error)):
+    if isinstance(error, OSError) and (error.errno in _DISK_FAULTS or not has_context(error)):
         if error.errno in _PATH_FAULTS and error.filename is not None:
             problem = f"cannot be opened: {os.strerror(error.errno)}"
             return InputError(str(error.filename), problem=problem, remedy="check the path and its permissions")

@@ -44,13 +44,13 @@ class RunFailed(BatkubeError):
 class Bug(BatkubeError):
     """An invariant of Batkube is broken. The message contains the context that a bug report needs."""
 
-    def __init__(self, story: str, origin: Exception | None = None) -> None:
+    def __init__(self, message: str, origin: Exception | None = None) -> None:
         """`origin` is the exception that this bug wraps (`as_bug`), if any."""
-        super().__init__(story)
+        super().__init__(message)
         self.origin = origin or self
 
 
-def has_story(error: BaseException) -> bool:
+def has_context(error: BaseException) -> bool:
     """Return whether a layer added what it was doing: the error was raised by a running cluster, not by an input."""
     return bool(getattr(error, "__notes__", ()))
 

@@ -23,7 +23,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 class _PacedConnection:
-    """One connection; the Wire of its `Connection`."""
+    """One connection; the `Transport` of its `Connection`."""
 
     def __init__(self, sock: socket.socket, server: PacedServer, handler: Handler) -> None:
         self.sock = sock

@@ -215,5 +215,5 @@ def _clock_speed(nodes: Iterable[KubeObject]) -> float:
     speeds = [(node["metadata"].get("annotations") or {}).get(ANNOTATION_SPEED) for node in nodes]
     speed = next((float(speed) for speed in speeds if speed), 1.0)
     if not 0 < speed < math.inf:
-        raise ValueError(f"{ANNOTATION_SPEED} is {speed}")
+        raise ValueError(f"{ANNOTATION_SPEED} is {speed}, not a positive number")
     return speed

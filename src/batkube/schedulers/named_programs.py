@@ -114,7 +114,7 @@ def find_entry(title: str, catalogue: Catalogue | None = None) -> tuple[str, Cat
     name, at, version = title.partition("@")
     entry = entries.get(name)
     if entry is None:
-        remedy = f"{suggestion(name, entries)} `batkube schedulers list` shows all"
+        remedy = f"{suggestion(name, entries)}; `batkube schedulers list` shows all"
         raise InputError(title, problem="is not a program of the catalogue", remedy=remedy)
     version = version.removeprefix("v")
     if at and not entry.module:

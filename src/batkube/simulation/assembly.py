@@ -109,7 +109,7 @@ class Simulation:
 
 
 def assemble(
-    inputs: Inputs, journal: Journal, pods_file: TextIO, states_file: TextIO, scheduler_folder: Path
+    inputs: Inputs, journal: Journal, reasons: Journal, pods_file: TextIO, states_file: TextIO, scheduler_folder: Path
 ) -> Simulation:
     """Wire one run: workload → store → scheduler → kubelets → outputs.
 
@@ -118,7 +118,7 @@ def assemble(
     """
     # The world and its output files.
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
-    world, outcomes = _create_world(inputs, journal), list[Outcome]()
+    world, outcomes = _create_world(inputs, journal, reasons), list[Outcome]()
     loop, rules = Loop(world), ContainerRules(inputs.rules, world.streams)
     states = MachineStatesWriter(states_file, len(machines))
     observer = _create_observer(world) if inputs.external_programs else None
@@ -180,11 +180,11 @@ def assemble(
     )
 
 
-def _create_world(inputs: Inputs, journal: Journal) -> World:
+def _create_world(inputs: Inputs, journal: Journal, reasons: Journal) -> World:
     """Return an empty world. Its time starts early enough for programs and controllers to start before the jobs."""
     clock = Clock(Instant(START - WARM_UP) if inputs.needs_api else START)
     store = Store() if inputs.needs_api else Store(0)
-    world = World(Streams(inputs.scenario.seed), journal, store, clock=clock, has_event_readers=False)
+    world = World(Streams(inputs.scenario.seed), journal, store, clock=clock, reasons=reasons, has_event_readers=False)
     world.machines.add_platform(inputs.platform.machines)
     return world
 

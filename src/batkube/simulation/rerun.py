@@ -296,7 +296,7 @@ def _nondeterminism(scenario: Scenario) -> str:
     if scenario.time.mode is not TimeMode.EXACT:
         return f"{scenario.time.mode} time follows the real time, so runs differ"
     if scenario.has_external_scheduler and scenario.decision_cost == MEASURED:
-        return "decisions cost what was measured, so no two runs are the same"
+        return "decisions took their measured time, which differs in every run"
     if scenario.has_external_scheduler and not scenario.deterministic:
-        return "it ran with --no-deterministic, so no two runs are the same"
+        return "it ran with --no-deterministic, so every run differs"
     return ""

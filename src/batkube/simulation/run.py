@@ -10,8 +10,9 @@ import tempfile
 import traceback
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import cast
+from typing import BinaryIO, cast
 
 from batkube.batsim.state.errors import BatsimAbort
 from batkube.cluster.jobs.outcomes import Outcome
@@ -201,13 +202,15 @@ def execute(
             place("journal.jsonl").open("wb") as journal_file,
             place("pods.csv").open("w", encoding="utf-8", newline="") as pods_file,
             place("machine_states.csv").open("w", encoding="utf-8", newline="") as states_file,
+            _open_reasons(scenario, folder) as reasons_file,
         ):
             journal = Journal(journal_file)
+            reasons = Journal(reasons_file)
             simulation: Simulation | None = None
             failure: RunFailed | Bug | None = None
             try:
                 with time_limit(scenario.time_limit):
-                    simulation = assemble(inputs, journal, pods_file, states_file, folder.file("scheduler"))
+                    simulation = assemble(inputs, journal, reasons, pods_file, states_file, folder.file("scheduler"))
                     if on_assembled is not None:
                         on_assembled(simulation)
                     _run_to_end(simulation, inputs, progress)
@@ -217,8 +220,9 @@ def execute(
             assert simulation is not None
             simulation.machine_states.finish(simulation.world.clock.now)
             digest = journal.digest
+            reasons.flush()
         record = RunRecord(inputs, simulation, digest, failure, command, stopwatch, pack)
-        log.info("over at %s of virtual time, with digest %s", human_duration(simulation.world.clock.now), digest)
+        log.info("ended at virtual time %s, with digest %s", human_duration(simulation.world.clock.now), digest)
         try:
             record.write(folder)
         except Exception as error:
@@ -235,6 +239,11 @@ def execute(
     raise (
         as_bug(failure, partial_results) if isinstance(failure, Bug) else RunFailed(f"{failure}\n  {partial_results}")
     ) from failure
+
+
+def _open_reasons(scenario: Scenario, folder: OutputFolder) -> AbstractContextManager[BinaryIO | None]:
+    """Return the open reasons.jsonl; None without --explain."""
+    return folder.file("reasons.jsonl").open("wb") if scenario.explain else nullcontext()
 
 
 def _release_frames(error: BaseException) -> None:

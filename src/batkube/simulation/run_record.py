@@ -28,14 +28,16 @@ from batkube.programs.observation.failed_attempts import version_in_log
 from batkube.simulation.assembly import Simulation
 from batkube.simulation.preparation.input_files import PACK_FOLDER, input_files_of, pack
 from batkube.simulation.preparation.inputs import Inputs
+from batkube.simulation.preparation.sanity_notes import note_unsuitable_results
 from batkube.version import __version__
+from batkube.workloads.history import step_values
 from batkube.workloads.model import Job
 
 if TYPE_CHECKING:
     from batkube.programs.observation.conflicts import SchedulerConflicts
 
 _NO_JOB_MEASURED = FidelityNote(
-    "window", "no job was submitted between warm-up and cool-down, so that there are no means: make them shorter"
+    "window", "no job was submitted between warm-up and cool-down, so there are no mean values: make both shorter"
 )
 
 
@@ -88,6 +90,7 @@ class RunRecord:
         notes = self.simulation.world.notes
         if summary["nb_jobs_finished"] and not summary["nb_jobs_measured"]:
             notes.add(_NO_JOB_MEASURED, example=f"{summary['nb_jobs']} jobs")
+        note_unsuitable_results(outcomes, notes)
         summary["nb_violations"] = notes.violations
         write_schedule(folder.file("schedule.csv"), summary)
         write_json(folder.file("fidelity.json"), notes.rows())
@@ -168,6 +171,11 @@ class RunRecord:
                 {"path": str(file.path), **file_digest(file.path), "place": file.packed_path}
                 for file in input_files_of(self.inputs.scenario)
             ],
+            "workload_history": {
+                workload.source: step_values(workload.header.history)
+                for workload in self.inputs.workloads
+                if workload.header.history
+            },
             "platform": {"machines": list(self._machines())},
             "jobs": self.simulation.completion.job_count,
             "objects": len(self.inputs.objects) + len(self.inputs.timeline.applied_objects),

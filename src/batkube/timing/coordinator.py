@@ -148,7 +148,8 @@ class Attachment:
         """Wait for the answer to a probe that was sent after the program had read everything.
 
         The answer to an earlier probe is not enough. On a busy machine bytes may arrive after the program has reported
-        idle, and be read a moment later. It works then, although it has answered and the counters of both sides agree.
+        idle, and be read a moment later. The program is then busy, although it has answered and the counters of both
+        sides agree.
         """
         watch, patience_s = Stopwatch(), _MIN_PROBE_INTERVAL_S
         number = self._probe_when_read(watch)

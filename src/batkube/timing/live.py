@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from batkube.cluster.world import World
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant
 from batkube.kernel.stopwatch import Stopwatch
-from batkube.timing.loop import Loop
+from batkube.timing.loop import Loop, TimeDriver
 
 #: The longest that executing appointments may delay a request, in real seconds, and the longest while virtual time is
 #: behind anyway, so that it delays every request. A single long appointment may exceed it.
@@ -40,12 +40,12 @@ class RealTime:
 
 
 def _start_turn() -> Callable[[], bool]:
-    """Return a function that tells whether as much time has passed as a request may have to wait."""
+    """Return a function that reports whether this turn has used up its time slice, the longest wait of a request."""
     stopwatch = Stopwatch()
     return lambda: stopwatch.real_s > _MAX_SLICE_S
 
 
-class LiveTime:
+class LiveTime(TimeDriver):
     """The time driver of a served cluster: the clock follows real time, whenever it is read or a timer fires."""
 
     def __init__(self, world: World, loop: Loop, start: Instant, speed: float = 1.0) -> None:

@@ -80,7 +80,7 @@ def non_negative(place: Place, value: object) -> int | Decimal:
 
 
 def non_negative_float(place: Place, value: object) -> float:
-    """Return a number at least 0 as a float, for quantities of work."""
+    """Return a number of at least 0 as a float, for quantities of work."""
     amount = float(non_negative(place, value))
     if not math.isfinite(amount):
         place.reject(f"is {value}, which is too large; the maximum is {sys.float_info.max:.1e}")
@@ -108,7 +108,7 @@ def duration(place: Place, value: object) -> Duration:
 
 
 def integer(place: Place, value: object) -> int:
-    """Return a whole number; `4.0` counts as one."""
+    """Return a whole number; `4.0` is accepted as 4."""
     finite = _finite(value)
     if isinstance(finite, Decimal) and finite.adjusted() <= _MAX_DIGITS and finite == finite.to_integral_value():
         return int(finite)

@@ -15,7 +15,7 @@ ADMIN = authenticated_user("admin", "1", ("system:masters",))
 ALICE = authenticated_user("alice", "2", ())
 
 
-def test_a_token_identifies_its_user_who_is_also_in_system_authenticated() -> None:
+def test_a_token_identifies_its_user_in_the_group_system_authenticated() -> None:
     known = Authenticator({"admin-token": ADMIN, "alice-token": ALICE})
 
     assert known.authenticate({"authorization": "Bearer admin-token"}) is ADMIN

@@ -59,7 +59,7 @@ class Cluster:
         return Key(f"n/{name}" if resource.namespaced else name)
 
     def write(self, value: dict[str, Any], old: KubeObject | None = None, subresource: str = "") -> dict[str, Any]:
-        """Do what the server does with a write, without validation; return the object as it would be stored."""
+        """Handle a write as the server does, without validation; return the object as it would be stored."""
         resource = resource_of(value)
         obj: dict[str, Any] = decode(copy.deepcopy(value), resource.schema).object
         apply_defaults(resource, obj)

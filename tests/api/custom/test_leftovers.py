@@ -23,8 +23,8 @@ SCHEMA = {
         }
     },
 }
-#: Who wrote what, and what is reset, is remembered by text, up to a bound: about 15 objects a round. A definition that
-#: stayed would be hundreds, and what its documents hold thousands.
+#: Bounded caches of managed fields and resets grow by about 15 objects a round. A leaked definition would be hundreds
+#: of objects, and its documents thousands.
 PER_ROUND = 60
 
 

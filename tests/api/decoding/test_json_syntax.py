@@ -44,8 +44,10 @@ def test_a_truncated_text_ends_unexpectedly(document: Any, data: st.DataObject) 
         (b'{"z":1,"a":"', b"x\\n", b"\x01", "invalid character '\\\\x01' in string literal"),
     ],
 )
-def test_an_error_after_a_long_run_is_found(begin: bytes, run: bytes, end: bytes, problem: str, count: int) -> None:
-    with pytest.raises(ParseError) as told:
+def test_an_error_after_many_repetitions_is_found(
+    begin: bytes, run: bytes, end: bytes, problem: str, count: int
+) -> None:
+    with pytest.raises(ParseError) as caught:
         check_syntax(begin + run * count + end)
 
-    assert str(told.value) == problem.replace("\\\\", "\\")
+    assert str(caught.value) == problem.replace("\\\\", "\\")

@@ -198,7 +198,7 @@ def test_schema_unions_accept_schemas_booleans_and_lists() -> None:
         decode({"additionalProperties": 5}, props)
 
 
-def test_a_number_keeps_its_text_where_it_matters() -> None:
+def test_numbers_in_quantities_are_decoded_from_their_text() -> None:
     body = b'{"spec":{"containers":[{"resources":{"limits":{"a":1e3,"b":1.500,"c":1.50,"d":1.0}}}]}}'
 
     value, _ = parse_json(body, POD)

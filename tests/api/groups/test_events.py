@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.api.groups.printed_cells import printed
 
 
-def test_both_forms_of_an_event_are_printed_alike() -> None:
+def test_both_forms_of_an_event_are_printed_equally() -> None:
     old = {
         "metadata": {"name": "e"},
         "involvedObject": {"kind": "Pod", "name": "web", "fieldPath": "spec"},

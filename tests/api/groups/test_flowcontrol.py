@@ -11,6 +11,6 @@ from batkube.api.printing import tables
 def test_flow_schemas_are_listed_by_precedence() -> None:
     values = [{"metadata": {"name": name}, "spec": {"matchingPrecedence": rank}} for name, rank in (("a", 9), ("b", 1))]
 
-    made = tables.make_table(PRINTERS["flowschemas.flowcontrol.apiserver.k8s.io"], values, NOW, metadata={})
+    table = tables.make_table(PRINTERS["flowschemas.flowcontrol.apiserver.k8s.io"], values, NOW, metadata={})
 
-    assert [row["cells"][0] for row in made["rows"]] == ["b", "a"]
+    assert [row["cells"][0] for row in table["rows"]] == ["b", "a"]

@@ -115,7 +115,7 @@ def test_an_apply_that_changes_nothing_returns_the_object_itself() -> None:
     assert again.entries == live["metadata"]["managedFields"]
 
 
-def test_a_second_owner_of_the_same_value_has_no_time() -> None:
+def test_the_entry_of_a_second_owner_of_the_same_value_has_no_timestamp() -> None:
     live = apply(config_map(x="1"), apply(config_map(x="1")), manager="m2")
     assert [entry.get("time") for entry in live["metadata"]["managedFields"]] == [None, "2000-01-01T00:00:00Z"]
 
@@ -400,7 +400,7 @@ def recorded_applies() -> Iterator[tuple[str, KubeObject, KubeObject | None, dic
             if request is None or not isinstance(response["body"], dict):
                 continue
             if not isinstance(request.get("body"), dict | None):
-                continue  # a text that is no configuration
+                continue  # not a configuration
             path, body = request["path"], response["body"]
             is_apply = "apply-patch" in (request.get("headers") or {}).get("Content-Type", "")
             if is_apply and request["body"].get("kind") == "ConfigMap" and response["status"] < 500:

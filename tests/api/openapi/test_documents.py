@@ -63,9 +63,9 @@ def test_kubectl_finds_the_kind_of_every_resource_and_that_fields_are_validated(
         within = f"/{root}/namespaces/{{namespace}}" if resource.namespaced else f"/{root}"
         collection, item = f"{within}/{resource.plural}", f"{within}/{resource.plural}/{{name}}"
         methods = {**document["paths"].get(item, {}), **document["paths"].get(collection, {})}
-        told = [methods[method]["x-kubernetes-group-version-kind"] for method in ("get", "post") if method in methods]
-        assert told, resource.group_resource
-        assert all(each == kind for each in told)
+        actual = [methods[method]["x-kubernetes-group-version-kind"] for method in ("get", "post") if method in methods]
+        assert actual, resource.group_resource
+        assert all(each == kind for each in actual)
         defined = [
             each.get("x-kubernetes-group-version-kind", []) for each in document["components"]["schemas"].values()
         ]

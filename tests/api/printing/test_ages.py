@@ -45,8 +45,8 @@ def test_ages_have_two_or_three_digits(seconds: int, text: str) -> None:
 def test_an_age_never_exceeds_the_duration(seconds: int) -> None:
     units = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
 
-    told = sum(
+    displayed = sum(
         int(number) * units[unit] for number, unit in re.findall(r"(\d+)([smhdy])", human_duration(seconds * SECOND))
     )
 
-    assert told <= seconds < max(told * 1.13, told + 60)
+    assert displayed <= seconds < max(displayed * 1.13, displayed + 60)

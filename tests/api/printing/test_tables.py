@@ -25,14 +25,14 @@ def test_only_metadata_is_included_by_default() -> None:
 def test_the_bookmark_that_ends_initial_events_always_has_its_object() -> None:
     metadata = {"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}}
 
-    made = tables.make_table(
+    table = tables.make_table(
         PRINTERS["configmaps"], [{"metadata": metadata}], NOW, metadata=metadata, include_object="None", headers=False
     )
 
-    assert made["columnDefinitions"] is None
-    assert made["metadata"] == {"resourceVersion": "7"}
-    assert made["rows"][0]["cells"] == ["", 0, "<unknown>"]
-    assert made["rows"][0]["object"]["metadata"] is metadata
+    assert table["columnDefinitions"] is None
+    assert table["metadata"] == {"resourceVersion": "7"}
+    assert table["rows"][0]["cells"] == ["", 0, "<unknown>"]
+    assert table["rows"][0]["object"]["metadata"] is metadata
 
 
 def test_an_unknown_value_of_include_object_is_rejected() -> None:

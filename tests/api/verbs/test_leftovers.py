@@ -62,9 +62,9 @@ def test_state_of_a_deleted_object_does_not_apply_to_its_successor() -> None:
     assert server.ask("POST", JOBS, job({})).status == 201
     assert server.ask("DELETE", f"{JOBS}/j", query={"propagationPolicy": "Background"}).status == 200
     labels = {"a": "b"}
-    made = server.ask("POST", JOBS, job(labels, manualSelector=True, selector={"matchLabels": labels}))
-    assert made.status == 201
+    created = server.ask("POST", JOBS, job(labels, manualSelector=True, selector={"matchLabels": labels}))
+    assert created.status == 201
 
-    changed = server.ask("PUT", f"{JOBS}/j", made.body)
+    changed = server.ask("PUT", f"{JOBS}/j", created.body)
 
-    assert changed.body["metadata"]["resourceVersion"] == made.body["metadata"]["resourceVersion"]
+    assert changed.body["metadata"]["resourceVersion"] == created.body["metadata"]["resourceVersion"]

@@ -50,10 +50,10 @@ def test_lists_and_watches_use_the_version_of_the_request(server: Direct) -> Non
     watches = [server.watch(version + BUDGETS) for version in (OLD, TODAY)]
     server.ask("POST", TODAY + BUDGETS, BUDGET)
 
-    told = [
+    versions = [
         [event["object"]["apiVersion"] for event in one.reader.events] for one in watches if isinstance(one, Watched)
     ]
-    assert told == [["policy/v1beta1"], ["policy/v1"]]
+    assert versions == [["policy/v1beta1"], ["policy/v1"]]
     listed = server.ask("GET", OLD + "/poddisruptionbudgets").body
     assert (listed["kind"], listed["apiVersion"]) == ("PodDisruptionBudgetList", "policy/v1beta1")
     assert [item["metadata"]["name"] for item in listed["items"]] == ["b"]
@@ -61,8 +61,8 @@ def test_lists_and_watches_use_the_version_of_the_request(server: Direct) -> Non
 
 def test_protobuf_lists_are_of_the_old_version_too(server: Direct) -> None:
     server.ask("POST", TODAY + BUDGETS, BUDGET)
-    asked = Request("GET", OLD + "/poddisruptionbudgets", {}, {**ADMIN, "accept": PROTOBUF}, b"")
-    answer = server.api.handle(asked)
+    request = Request("GET", OLD + "/poddisruptionbudgets", {}, {**ADMIN, "accept": PROTOBUF}, b"")
+    answer = server.api.handle(request)
 
     assert isinstance(answer, Response)
     schema = KindTable.builtin().definition_of("policy", "v1", "PodDisruptionBudgetList")

@@ -43,7 +43,7 @@ actions = st.one_of(
 
 
 class Informer:
-    """A client that does what client-go's reflector does: list, then watch from there; list again after 410."""
+    """A client like client-go's reflector: it lists, watches from that version, and lists again after 410."""
 
     def __init__(self, direct: Direct, path: str, selection: dict[str, str]) -> None:
         self._direct = direct
@@ -70,21 +70,21 @@ class Informer:
         self._watched.reader.writable = not self.is_slow
 
     def set_slow(self, is_slow: bool) -> None:
-        """Stop to read, or read again."""
+        """Stop or resume reading."""
         self.is_slow = is_slow
         self._watched.reader.writable = not is_slow
         if not is_slow:
             self._watched.resume()
 
     def reconnect(self, *, late: bool) -> None:
-        """Lose the connection, maybe with events in it that were never seen, and watch from what was seen."""
+        """Lose the connection, possibly with unread events, and watch again from the last event that was read."""
         if not late:
             self.catch_up()
         self._watched.stop()
         self._watch()
 
     def catch_up(self) -> None:
-        """Take in all events there are; after the end of a watch, go on with another."""
+        """Read all available events; after the end of a watch, start another."""
         while True:
             reader = self._watched.reader
             events, reader.events = reader.events, []
@@ -115,7 +115,7 @@ class Informer:
             self.state[key] = found
 
     def check(self) -> None:
-        """Compare what this client believes with what the server lists."""
+        """Compare the state of this client with a list of the server."""
         self.set_slow(False)
         self.catch_up()
         listed = self._direct.ask("GET", self._path, query=self._selection)

@@ -17,7 +17,7 @@ names = st.sampled_from(["a", "b"])
 keys = st.sampled_from(["x", "y", "z"])
 values = st.sampled_from(["1", "2", "3"])
 entries = st.dictionaries(keys, values, max_size=3)
-# One entry is always there: of objects without any, Kubernetes does not track who manages what.
+# One entry always exists: Kubernetes does not track the managers of objects without entries.
 maps = st.fixed_dictionaries({"data": entries, "labels": entries.map(lambda found: {**found, "kept": "yes"})})
 changes = st.fixed_dictionaries(
     {place: st.dictionaries(keys, values | st.none(), max_size=3) for place in ("data", "labels")}
@@ -92,7 +92,7 @@ class Writes(RuleBasedStateMachine):
 
         held = self.model.objects.get(name)
         gone = {} if held is None else dict.fromkeys(held.maps["data"])
-        # Where there is no map yet the directive goes, and what came with it (as on the real server).
+        # If there is no map yet, the directive is ignored with its entries, as on the real server.
         assert answer.status == self.model.patch(name, {"data": {**gone, **content} if gone else {}})
 
     @rule(name=names, key=keys, value=values)

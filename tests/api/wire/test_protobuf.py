@@ -28,7 +28,7 @@ from batkube.schedulers.installed import cache_folder
 from batkube.schedulers.recipes import BuildRecipe, GoMod
 
 TABLE = KindTable.builtin()
-#: What is stored: kinds that can be made and listed.
+#: Kinds that are stored: they can be created and listed.
 STORED = [each for each in TABLE.resources() if {"create", "list"} <= {*each.verbs}]
 POD = TABLE.definition_of("", "v1", "Pod")
 GO_PROGRAM = Path(__file__).resolve().parents[2] / "go" / "protobuf" / "main.go"
@@ -212,7 +212,7 @@ def _length(number: int) -> bytes:
     return out + bytes((number,))
 
 
-# Bytes that are known
+# Known bytes
 
 
 def test_unset_strings_are_written_and_unset_pointers_are_not() -> None:
@@ -307,7 +307,7 @@ def test_recorded_bodies_have_the_recorded_length(shared_data: Path) -> None:
     assert count > 50
 
 
-# The real thing
+# Compared with Go
 
 
 class Original:
@@ -317,7 +317,7 @@ class Original:
         self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(self, value: dict[str, Any]) -> dict[str, Any]:
-        """Return the object's protobuf and what is read back from it."""
+        """Return the object's protobuf, and the object decoded from it."""
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(msgspec.json.encode(value) + b"\n")

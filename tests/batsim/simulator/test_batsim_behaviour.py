@@ -93,7 +93,7 @@ def test_the_message_is_also_lost_if_another_job_is_killed_first(batsim: EitherB
     assert "FROM_JOB_MSG" not in kinds_at(events, 1)
 
 
-def test_a_call_may_be_requested_for_a_date_beyond_all_dates(batsim: EitherBatsim) -> None:
+def test_a_call_may_be_requested_for_a_date_beyond_the_longest_run(batsim: EitherBatsim) -> None:
     """batsched's `energy_bf` does so for jobs without a walltime; our call comes after 292 years."""
     events = batsim([{"profile": "delay"}], {"delay": DELAY}, react=and_call(1e19))
 

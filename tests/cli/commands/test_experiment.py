@@ -225,7 +225,7 @@ def test_a_dry_run_lists_the_runs_and_executes_none(
         (["experiment.yaml", "--out", "out", "--executor", "dask"], "there is no executor 'dask'"),
     ],
 )
-def test_invalid_usage_is_one_message_and_exit_code_2(
+def test_invalid_usage_causes_one_message_and_exit_code_2(
     study: Study,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

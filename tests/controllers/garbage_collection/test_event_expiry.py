@@ -25,3 +25,19 @@ def test_the_oldest_events_are_deleted_if_there_are_too_many(make_world: type[Cl
     world.run(1)
     assert len(created) == 40
     assert list(world.store.all("events")) == created[-10:]
+
+
+def test_events_beyond_the_maximum_leave_no_appointments_behind(make_world: type[Cluster]) -> None:
+    """Each overflow left one, an hour ahead: 100 pods per second filled the memory of a server with them."""
+    world = make_world("1x64,64Gi")
+    EventExpiry(world.world, PlainApi(world.store, lambda: world.now), max_events=10)
+    for number in range(10):
+        world.create("pods", world.pod(f"p{number}"))
+        world.run(1)
+    before = len(world.world.agenda)
+
+    for number in range(10, 30):
+        world.create("pods", world.pod(f"p{number}"))
+        world.run(1)
+
+    assert len(world.world.agenda) <= before

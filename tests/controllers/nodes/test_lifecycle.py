@@ -101,7 +101,7 @@ def simulated_detection(first_check: int, registered: int, failed: int) -> int:
     registered_after=st.integers(0, 30_000),
     failed_after=st.one_of(st.integers(1, 200_000), st.integers(1, 20).map(lambda tens: tens * 10_000)),
 )
-def test_an_unresponsive_node_is_detected_when_the_periodic_monitor_would_detect_it(
+def test_an_unresponsive_node_is_detected_at_the_same_instant_as_by_a_periodic_monitor(
     first_check: int, registered_after: int, failed_after: int
 ) -> None:
     registered = first_check + registered_after

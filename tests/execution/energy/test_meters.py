@@ -27,7 +27,7 @@ class MeteredReplay(Replay):
         self.meters = EnergyMeters(self.platform, self.machines)
         self.work.meters = self.meters
         self.joules: dict[str, float] = {}
-        #: As rows of consumed_energy.csv: time, joules, what happened, watts at least.
+        #: Rows of consumed_energy.csv: time, joules, event, minimum watts.
         self.readings: list[tuple[float, float, str, float]] = []
         for row in states[1:]:
             self.agenda.book(Instant(seconds(row["time"])), Rank.TIMELINE, lambda now, row=row: self.switch(row, now))

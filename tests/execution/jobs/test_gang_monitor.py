@@ -119,7 +119,7 @@ def test_without_evictors_a_deadlock_is_reported_at_once_with_jobs_nodes_and_sta
     assert [line["nodes"] for line in lines if line["event"] == "deadlock"] == ["node-0", "node-1"]
 
 
-def test_programs_that_may_evict_get_ten_minutes() -> None:
+def test_a_deadlock_is_reported_after_ten_minutes_if_programs_may_evict() -> None:
     cluster = half_and_half(has_evictors=True)
 
     assert not cluster.is_stuck()

@@ -55,7 +55,7 @@ class Replay:
         self.machines = [machine.name for machine in read_platform(str(run.platform)).machines]
         scripts = ProfileProcesses(self.platform, storage_lookup(self.storages, storages), run.trace)
         self.work = ProfileRunner(self.agenda, self.platform.flow, scripts)
-        #: When each job ended, in seconds, and with which exit code.
+        #: The end of each job, in seconds, and its exit code.
         self.ends: dict[str, tuple[float, int]] = {}
         self.now = Instant(0)
 

@@ -315,7 +315,7 @@ def test_with_controllers_pods_of_a_removed_machine_are_garbage_collected(tmp_pa
     results = run(tmp_path, [{"at": 63, "remove": "node-1"}], (0, 2, 1000), controllers="ours", on_failure="fail")
 
     (job,) = results.jobs.to_dict("records")
-    # The collector of lost pods looks at 80.1 s, and gives them up at the look 40 s later.
+    # The collector of lost pods finds them in its check at 80.1 s, and deletes them in the check 40 s later.
     assert (job["final_state"], job["finish_time"]) == ("COMPLETED_FAILED", 120.1)
     assert (job["attempts"], job["work_lost"]) == (1, 126)
 

@@ -217,7 +217,7 @@ def test_ctrl_c_waits_for_the_runs_and_a_second_one_kills_them(blocked_study: St
     assert len(runs_in(blocked_study.out)) == 8
 
 
-def test_a_stopped_dask_scheduler_is_one_message_and_finished_runs_are_kept(
+def test_a_stopped_dask_scheduler_causes_one_message_and_finished_runs_are_kept(
     blocked_study: Study, cluster: Cluster
 ) -> None:
     process = start(blocked_study, "--out", "out", "--executor", cluster.executor)
@@ -250,7 +250,7 @@ def command(study: Study, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> i
         ("dask", "there is no executor 'dask'"),
     ],
 )
-def test_an_invalid_dask_address_is_one_message(
+def test_an_invalid_dask_address_causes_one_message(
     executor: str,
     problem: str,
     study: Study,

@@ -57,7 +57,7 @@ SHAPES = (
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("policy", POLICY_NAMES)
-def test_a_matcher_that_clears_its_caches_before_each_match_finds_the_same(policy: str, seed: int) -> None:
+def test_a_matcher_that_clears_its_caches_before_each_match_gives_the_same_results(policy: str, seed: int) -> None:
     draw = random.Random(f"{policy} {seed}")
     racks, numbered_by_rack = draw.randint(1, 3), draw.random() < 0.5
     caching, clearing = (Matcher(cluster(racks, numbered_by_rack=numbered_by_rack), policy) for _ in range(2))

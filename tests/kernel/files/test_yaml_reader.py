@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.files.yaml_reader import read_yaml
@@ -37,3 +40,21 @@ def test_merged_keys_may_be_overridden(tmp_path: Path) -> None:
     content = read_yaml(written(tmp_path, text))
 
     assert content == {"one": {"a": 1, "b": 1}, "two": {"a": 2, "b": 1}, "three": {"a": 3, "b": 1}}
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(codec="ascii")),
+    lambda children: st.lists(children) | st.dictionaries(st.text("abc", max_size=3), children),
+    max_leaves=20,
+)
+
+
+@given(VALUES, st.sampled_from([None, True, False]))
+def test_a_file_is_read_as_by_pyyaml(
+    tmp_path_factory: pytest.TempPathFactory, value: object, flow_style: bool | None
+) -> None:
+    text = yaml.safe_dump(value, default_flow_style=flow_style)
+
+    content = read_yaml(written(tmp_path_factory.getbasetemp(), text))
+
+    assert content == yaml.load(text, yaml.SafeLoader) == value

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-import pytest
-
 from batkube.outputs.charts.palette import FILLS, OTHERS_FILL, STATES, colour_jobs, lightness
 from batkube.outputs.results import Results
 
@@ -39,28 +37,6 @@ def test_states_have_fixed_colours(small: Results) -> None:
 
     assert colouring.fills[1] == STATES["COMPLETED_KILLED"].fill
     assert [entry.label for entry in colouring.legend] == ["succeeded", "killed"]
-
-
-STATES_OF_JOBS = ("COMPLETED_SUCCESSFULLY", "COMPLETED_FAILED", "COMPLETED_WALLTIME_REACHED", "COMPLETED_KILLED")
-
-
-@pytest.fixture
-def run(make_run: MakeRun) -> Results:
-    """Twelve users on 24 machines, jobs of every final state."""
-    return make_run(
-        [
-            (
-                str(job),
-                0,
-                100 * (job // 4),
-                100 * (job // 4) + 90,
-                f"{6 * (job % 4)}-{6 * (job % 4) + 5}",
-                {"user": f"user-{job % 12}", "final_state": STATES_OF_JOBS[job % 4], "success": int(job % 4 == 0)},
-            )
-            for job in range(48)
-        ],
-        manifest={"scheduler": "policy:easy", "platform": {"machines": [{"name": f"node-{i}"} for i in range(24)]}},
-    )
 
 
 def test_users_are_distinguishable_without_colours(run: Results) -> None:

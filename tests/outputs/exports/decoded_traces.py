@@ -39,12 +39,13 @@ class _Reader:
             """
             create table track (id integer primary key, name text, parent_id integer, unit text);
             create table slice (id integer primary key, ts integer, dur integer, track_id integer, name text,
-                                category text, depth integer);
-            create table args (slice_id integer, key text, value);
+                                category text, depth integer, arg_set_id integer);
+            create table args (arg_set_id integer, key text, value);
             create table counter (ts integer, track_id integer, value real);
             create table flow (slice_out integer, slice_in integer);
             """
         )
+        self.database.create_function("extract_arg", 2, self._extract_arg)
         self._names: dict[str, dict[int, str]] = {"event_categories": {}, "debug_annotation_names": {}}
         self._stacks: defaultdict[int, list[int]] = defaultdict(list)
         self._latest: defaultdict[int, int] = defaultdict(int)
@@ -52,6 +53,11 @@ class _Reader:
         self._ended_flows: set[int] = set()
         self._count = 0
         self._has_begun = False
+
+    def _extract_arg(self, arg_set: int, key: str) -> str | float | None:
+        query = "select value from args where arg_set_id = ? and key = ?"
+        row = self.database.execute(query, [arg_set, key]).fetchone()
+        return None if row is None else row[0]
 
     def read(self, packet: Message) -> None:
         assert packet.sequence_flags == (2 if self._has_begun else 1)
@@ -91,14 +97,14 @@ class _Reader:
         self._count += 1
         stack, is_mark = self._stacks[event.track_uuid], event.type == self._types.TYPE_INSTANT
         category = self._names["event_categories"][event.category_iids[0]]
-        cells = [self._count, at, 0 if is_mark else -1, event.track_uuid, event.name, category, len(stack)]
-        self.database.execute("insert into slice values (?, ?, ?, ?, ?, ?, ?)", cells)
+        cells = [self._count, at, 0 if is_mark else -1, event.track_uuid, event.name, category, len(stack), self._count]
+        self.database.execute("insert into slice values (?, ?, ?, ?, ?, ?, ?, ?)", cells)
         if not is_mark:
             stack.append(self._count)
         for detail in event.debug_annotations:
             name = self._names["debug_annotation_names"][detail.name_iid]
             value = getattr(detail, detail.WhichOneof("value"))
-            self.database.execute("insert into args values (?, ?, ?)", [self._count, name, value])
+            self.database.execute("insert into args values (?, ?, ?)", [self._count, f"debug.{name}", value])
         for flow in (*event.flow_ids, *event.terminating_flow_ids):
             assert flow not in self._ended_flows
             self._flows[flow].append((at, self._count))

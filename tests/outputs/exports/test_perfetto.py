@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.conftest import REPOSITORY
 from tests.outputs.exports.decoded_traces import decoded
 from tests.outputs.playback.saturated_runs import EVENTS, a_run
 
@@ -147,6 +150,27 @@ def test_nodes_show_when_they_were_failed_or_cordoned(trace: sqlite3.Connection)
         "return node-3",
         "add spot-0 spot-1",
     ]
+
+
+def test_the_documented_queries_answer_their_questions(folder: Path, trace: sqlite3.Connection) -> None:
+    page = (REPOSITORY / "docs" / "reference" / "cli-export.md").read_text(encoding="utf-8")
+    busiest, waits, attempts = re.findall(r"^```sql\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+    spent: Counter[str] = Counter()
+    run = Playback.read(folder)
+    for pod in run.pods:
+        if pod.bound is not None and pod.ended is not None:
+            spent[pod.node] += pod.ended - pod.bound
+    rows = trace.execute(busiest).fetchall()
+    assert {node: seconds for node, _, seconds in rows} == pytest.approx(
+        {node: total / 1e9 for node, total in spent.most_common(5)}
+    )
+    executions = [execution for job in run.jobs for execution in job.executions]
+    waited = [(execution.started or execution.ended or run.end) - execution.queued for execution in executions]
+    assert [row[1:] for row in trace.execute(waits)] == [
+        (len(executions), pytest.approx(sum(waited) / len(executions) / 1e9))
+    ]
+    assert trace.execute(attempts).fetchall() == []  # policies do not try in vain
 
 
 def test_hostile_names_are_kept_as_they_are(tmp_path: Path) -> None:

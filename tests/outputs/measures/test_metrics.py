@@ -48,7 +48,7 @@ def test_a_job_of_zero_length_has_only_a_bounded_slowdown(make_run: MakeRun) -> 
     assert metrics.bounded_slowdown_mean == 1.5
 
 
-def test_unfinished_jobs_count_only_by_state(make_run: MakeRun) -> None:
+def test_unfinished_jobs_are_counted_by_state_but_not_in_means(make_run: MakeRun) -> None:
     rejected = {"final_state": "REJECTED", "success": 0}
 
     metrics = make_run([("a", 0, 5, 10, "0"), ("b", 0, None, None, "", rejected)]).metrics
@@ -58,7 +58,7 @@ def test_unfinished_jobs_count_only_by_state(make_run: MakeRun) -> None:
     assert metrics.wait_s_mean == 5
 
 
-def test_a_run_without_finished_jobs_has_no_means(make_run: MakeRun) -> None:
+def test_a_run_without_finished_jobs_has_no_mean_values(make_run: MakeRun) -> None:
     metrics = make_run([("a", 0, None, None, "", {"final_state": "REJECTED"})]).metrics
 
     assert metrics.makespan_s is None

@@ -119,7 +119,7 @@ def test_a_failed_run_counts_jobs_without_an_outcome(simulate: Simulate, tmp_pat
     assert run.schedule["success_rate"] == 0.25
 
 
-def test_a_window_without_jobs_has_no_means_and_a_note(simulate: Simulate) -> None:
+def test_a_window_without_jobs_has_no_mean_values_and_a_note(simulate: Simulate) -> None:
     jobs = [{"id": str(number), "subtime": number, "res": 1, "profile": "d"} for number in range(4)]
 
     run = simulate(jobs, {"d": {"type": "delay", "delay": 10}}, warm_up="4jobs")

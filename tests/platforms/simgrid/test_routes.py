@@ -20,7 +20,7 @@ def test_a_route_in_a_cluster_leads_over_its_backbone() -> None:
     assert link_names(net, "b0", "b1") == ["b_link_0", "b_link_1"]
 
 
-def test_a_route_between_zones_leads_over_their_gateways_in_both_directions() -> None:
+def test_a_route_between_zones_uses_their_gateways_in_both_directions() -> None:
     net = network(CLUSTERS)
 
     assert link_names(net, "a0", "b1") == ["a_link_0_limiter", "a_link_0_UP", "a_backbone", "wan_UP", "b_link_1"]
@@ -58,7 +58,7 @@ def test_a_route_from_a_host_to_itself_replaces_the_default_loopback(routing: st
     assert link_names(net, "h", "h") == ["l"]
 
 
-def test_a_host_beside_zones_has_no_default_loopback() -> None:
+def test_a_host_in_a_zone_that_contains_zones_has_no_default_loopback() -> None:
     zone = '<zone id="inner" routing="Full"><host id="g" speed="1f"/></zone>'
     net = network(f'<zone id="z" routing="Floyd"><host id="h" speed="1f"/>{zone}</zone>')
 

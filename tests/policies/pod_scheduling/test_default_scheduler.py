@@ -222,8 +222,8 @@ def test_no_node_is_ever_over_allocated_and_none_idle_while_a_pod_fits(plans: li
         used: dict[str, int] = {}
         for one in world.pods():
             if one["spec"].get("nodeName") and one["status"]["phase"] not in ("Succeeded", "Failed"):
-                asked = int(one["spec"]["containers"][0]["resources"]["requests"]["cpu"])
-                used[one["spec"]["nodeName"]] = used.get(one["spec"]["nodeName"], 0) + asked
+                requested = int(one["spec"]["containers"][0]["resources"]["requests"]["cpu"])
+                used[one["spec"]["nodeName"]] = used.get(one["spec"]["nodeName"], 0) + requested
         assert all(amount <= 4 for amount in used.values())
         waiting = [
             int(one["spec"]["containers"][0]["resources"]["requests"]["cpu"])
@@ -231,7 +231,7 @@ def test_no_node_is_ever_over_allocated_and_none_idle_while_a_pod_fits(plans: li
             if not one["spec"].get("nodeName")
         ]
         most_free = max(4 - used.get(f"node-{node}", 0) for node in range(3))
-        assert all(asked > most_free for asked in waiting)
+        assert all(requested > most_free for requested in waiting)
     world.run(3600)
     assert {one["status"]["phase"] for one in world.pods()} == {"Succeeded"}
 

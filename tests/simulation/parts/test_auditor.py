@@ -114,7 +114,7 @@ def test_differences_that_kubeflux_cannot_detect_are_added(tmp_path: Path) -> No
     (tmp_path / "kubeflux").mkdir()
     demand = {"cpu": 1000}
     with AuditFiles(tmp_path / "kubeflux" / "audit.jsonl") as files:
-        # It knows of one pod that is a phantom; of the end of another it has not heard.
+        # It has one phantom pod, and has not received the end of another one.
         files.write_cache({"n0": NodeAccount(held={Key("default/a"): demand, Key("default/b"): demand})})
         files.write_differences(
             [{"kind": "phantom", "node": "n0", "pod": "default/a", "amounts": demand, "at": 5, "is": "new"}]

@@ -1,4 +1,4 @@
-"""The audit file of a KubeFlux is read whole, or the run fails."""
+"""The audit file of KubeFlux is read completely, or the run fails."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ while True:
     time.sleep(1)
 """
 )
-#: Writes a status that says neither that a JobSet is at work nor that it has ended, makes its Job five seconds later,
+#: Writes a status that does not state whether a JobSet is active or has ended, makes its Job five seconds later,
 #: and counts the Jobs in the status of a queue.
 QUEUED_JOB_SETS = JOB_SETS.replace(
     "        if name not in jobs:\n",

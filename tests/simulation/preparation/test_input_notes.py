@@ -37,7 +37,7 @@ JOBS = [{"id": "1", "subtime": 0, "res": 2, "profile": "d", "walltime": 100}]
 
 def notes_of(run: batkube.Run) -> dict[str, dict[str, Any]]:
     """Return the notes of a run on its platform, by the first word that distinguishes them."""
-    words = ("draw", "links", "storages")
+    words = ("power", "links", "storages")
     notes = [note for note in run.notes if note["subject"] == "platform"]
     return {word: note for word in words for note in notes if word in note["message"]}
 
@@ -54,18 +54,18 @@ def test_energy_links_and_storages_that_a_run_does_not_use_are_noted(simulate: S
     notes = notes_of(simulate(JOBS, WAITING, platform=platform))
 
     assert {word: (note["count"], note["severity"]) for word, note in notes.items()} == {
-        "draw": (2, "warning"),
+        "power": (2, "warning"),
         "links": (1, "warning"),
         "storages": (1, "warning"),
     }
-    assert notes["draw"]["example"] == "machine a"
+    assert notes["power"]["example"] == "machine a"
     assert notes["storages"]["example"] == "disk"
 
 
 def test_energy_links_and_storages_that_a_run_uses_are_not_noted(simulate: Simulate, platform: str) -> None:
     assert list(notes_of(simulate(JOBS, WAITING, platform=platform, energy=True))) == ["links", "storages"]
-    assert list(notes_of(simulate(JOBS, SENDING, platform=platform))) == ["draw", "storages"]
-    assert list(notes_of(simulate(JOBS, STORING, platform=platform))) == ["draw"]
+    assert list(notes_of(simulate(JOBS, SENDING, platform=platform))) == ["power", "storages"]
+    assert list(notes_of(simulate(JOBS, STORING, platform=platform))) == ["power"]
     assert not notes_of(simulate(JOBS, WAITING, platform="4x1"))
 
 

@@ -94,7 +94,7 @@ def test_a_busy_day_proceeds_as_in_kubernetes_and_two_runs_are_identical(
     assert (flaky["final_state"], flaky["tries"]) == ("COMPLETED_FAILED", 4)
     starts = pods[pods["job_id"] == "flaky"]["created"].round().tolist()
     assert starts == [600, 600 + 20 + 10, 650 + 20, 690 + 40]
-    # Two at a time, until six have succeeded; a Job is looked at a second after its pods changed.
+    # Two at a time, until six have succeeded; a Job is synchronized a second after its pods changed.
     wide = jobs.loc["wide"]
     assert (wide["tries"], wide["requested_number_of_resources"]) == (6, 2)
     assert round(wide["execution_time"]) == 3 * (120 + 1)
@@ -162,7 +162,7 @@ def test_objects_that_are_unfinished_at_until_are_noted(simulate: Simulate, tmp_
     assert run.pods["phase"].tolist() == ["Running", "Running"]
     assert run.pods["finished"].isna().all()
     (note,) = json.loads((run.path / "fidelity.json").read_text())[-1:]
-    # The trace's job, the Job, its pod, and what would have come later.
+    # The trace's job, the Job, its pod, and the later objects.
     assert (note["subject"], note["count"], note["example"]) == ("until", 4, "w1!long")
 
 

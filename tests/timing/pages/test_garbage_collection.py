@@ -15,7 +15,7 @@ NOW, HEAP, WRITTEN, READ, LIVE = 1, 13, 16, 17, 18
 
 
 def collections(page: ClockPage, program: OtherSide, noise: int) -> list[int]:
-    """Return after which exchanges of 300 kB a program collects whose live heap is as given, approximately."""
+    """Return after which exchanges of 300 kB a program collects garbage, for an approximate size of its live heap."""
     garbage, moments = GarbageCollection(page), []
     for number in range(1, 200):
         program[READ], program[WRITTEN] = number * 280_000, number * 20_000
@@ -27,7 +27,7 @@ def collections(page: ClockPage, program: OtherSide, noise: int) -> list[int]:
     return moments
 
 
-def test_some_kilobytes_more_or_less_do_not_change_the_collections(page: ClockPage, program: OtherSide) -> None:
+def test_a_few_kilobytes_do_not_change_the_collections(page: ClockPage, program: OtherSide) -> None:
     moments = collections(page, program, noise=0)
     program[HEAP] = program[LIVE] = 0
 
@@ -72,7 +72,7 @@ def test_a_program_with_much_garbage_per_byte_collects_before_it_grows(page: Clo
 
 
 def beats(page: ClockPage, program: OtherSide, rate: int, minutes: int, noise: int = 0) -> list[int]:
-    """Return after which minutes a silent program collects that leaves that many bytes of garbage in each."""
+    """Return after which minutes a silent program collects garbage if it produces this many bytes in each."""
     program[HEAP] = program[LIVE] = 20 * MEBI
     garbage, moments, began = GarbageCollection(page), [], program[NOW]
     for minute in range(1, minutes + 1):

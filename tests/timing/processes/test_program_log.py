@@ -48,7 +48,7 @@ def test_the_count_stays_the_same_only_while_no_process_waits_for_the_pipe(log: 
     seen = [log.drain()]
     while process.poll() is None or seen[-1] < MEGABYTES:
         seen.append(log.drain())
-        if seen[-1] == seen[-2]:  # Whoever is asleep now is not asleep because of a full pipe.
+        if seen[-1] == seen[-2]:  # A thread that is asleep now does not wait for a full pipe.
             wchan = Path(f"/proc/{process.pid}/wchan").read_bytes()
             assert b"pipe" not in wchan or log.drain() > seen[-1]
     assert seen[-1] == MEGABYTES

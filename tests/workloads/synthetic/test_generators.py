@@ -140,7 +140,7 @@ class TestLublin:
     huge values dominate their means: the mean gap is 771 s in the file and 930 ± 69 s in our samples.
     """
 
-    def test_sizes_agree(self, published_lublin: Workload, own_lublin: Workload) -> None:
+    def test_sizes_agree_with_the_authors_program(self, published_lublin: Workload, own_lublin: Workload) -> None:
         (their_sizes, our_sizes) = ([job.size for job in workload.jobs] for workload in (published_lublin, own_lublin))
 
         def share(sizes: list[int], condition: object) -> float:
@@ -157,7 +157,7 @@ class TestLublin:
         means = [statistics.mean(map(math.log2, sizes)) for sizes in (our_sizes, their_sizes)]
         assert means[0] == pytest.approx(means[1], abs=0.088)
 
-    def test_run_times_agree(self, published_lublin: Workload, own_lublin: Workload) -> None:
+    def test_run_times_agree_with_the_authors_program(self, published_lublin: Workload, own_lublin: Workload) -> None:
         logs = [
             [math.log(max(1, duration_of(job.profile) / 1e9)) for job in workload.jobs]
             for workload in (own_lublin, published_lublin)
@@ -181,7 +181,7 @@ class TestLublin:
             )
         assert mean_log(own_lublin, 32, 256) > mean_log(own_lublin, 1, 1) + 1
 
-    def test_gaps_between_arrivals_agree(self, published_lublin: Workload, own_lublin: Workload) -> None:
+    def test_gaps_agree_with_the_authors_program(self, published_lublin: Workload, own_lublin: Workload) -> None:
         logs = [
             [math.log(max(1, (later.submit - job.submit) / 1e9)) for job, later in itertools.pairwise(workload.jobs)]
             for workload in (own_lublin, published_lublin)

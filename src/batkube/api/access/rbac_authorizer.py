@@ -30,7 +30,10 @@ _MAX_CACHED = 1000
 
 
 class Attributes(msgspec.Struct, frozen=True):
-    """The attributes of a request that authorization considers. If `path` is set, even to "", it is not a resource."""
+    """The attributes of a request that authorization considers.
+
+    If `path` is set, even to "", the request is not about a resource.
+    """
 
     verb: str
     group: str = ""

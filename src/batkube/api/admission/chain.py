@@ -9,7 +9,6 @@ default, in its order (Kubernetes: pkg/kubeapiserver/options/plugins.go, AllOrde
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from batkube.api.admission.built_in import (
@@ -28,16 +27,14 @@ from batkube.api.admission.dynamic.mutating_policies import MutatingPolicies
 from batkube.api.admission.dynamic.reinvocation import ReinvocationContext
 from batkube.api.admission.dynamic.validating_policies import ValidatingPolicies
 from batkube.api.admission.dynamic.webhooks import AdmissionWebhooks
-from batkube.api.admission.request import AdmissionRequest
+from batkube.api.admission.request import AdmissionRequest, Plugin
 from batkube.api.requests.users import User
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject, Store
 from batkube.kernel.instants import Instant
 
-Plugin = Callable[[AdmissionRequest], None]
-
 #: Mutating plugins by kind and subresource.
-_MUTATING: Mapping[str, tuple[Plugin, ...]] = {
+_MUTATING: dict[str, tuple[Plugin, ...]] = {
     "ingresses.networking.k8s.io": (resource_defaults.set_default_ingress_class,),
     "nodes": (resource_defaults.taint_new_node,),
     "persistentvolumeclaims": (resource_defaults.set_default_storage_class, resource_defaults.add_protection_finalizer),
@@ -53,7 +50,7 @@ _MUTATING: Mapping[str, tuple[Plugin, ...]] = {
 }
 
 #: Validating plugins by kind and subresource.
-_VALIDATING: Mapping[str, tuple[Plugin, ...]] = {
+_VALIDATING: dict[str, tuple[Plugin, ...]] = {
     "namespaces": (pod_security.check_namespace_labels,),
     "persistentvolumeclaims": (limit_ranges.check_claim_limits, resource_defaults.check_volume_expansion),
     "pods": (limit_ranges.check_pod_limits, pod_security.check_pod, runtime_classes.check_overhead),
@@ -96,8 +93,11 @@ class AdmissionChain:
         self._validating_policies = policies
         self._mutating_policies = mutating_policies
         self._webhooks = webhooks
-        self._can_resize = can_resize
-        self._service_accounts = None if service_accounts is None else ServiceAccountPlugin(service_accounts)
+        self._adds_account_tokens = service_accounts is not None
+        account_plugins = () if service_accounts is None else (ServiceAccountPlugin(service_accounts).admit,)
+        self._mutating_plugins = _MUTATING | {"pods": (*account_plugins, *_MUTATING["pods"])}
+        resize_checks = (*_VALIDATING["pods/resize"], resizes.resize_check(can_resize))
+        self._validating_plugins = _VALIDATING | {"pods/resize": resize_checks}
 
     def new_request(
         self,
@@ -150,12 +150,7 @@ class AdmissionChain:
         That is the case if there are quotas, policies or webhooks, or if each pod gets a token volume.
         """
         has_quotas = any(True for _ in self._store.in_namespace("resourcequotas", namespace))
-        return (
-            has_quotas
-            or self._service_accounts is not None
-            or self._has_mutating_extensions
-            or self.validates_deletions
-        )
+        return has_quotas or self._adds_account_tokens or self._has_mutating_extensions or self.validates_deletions
 
     def _run_mutating_extensions(
         self, request: AdmissionRequest, policy_context: ReinvocationContext, webhook_context: ReinvocationContext
@@ -168,10 +163,7 @@ class AdmissionChain:
 
     def _run_mutating_plugins(self, request: AdmissionRequest) -> None:
         """Run the built-in mutating plugins."""
-        key = _plugin_key(request)
-        if self._service_accounts is not None and key == "pods":
-            self._service_accounts.admit(request)
-        for plugin in _MUTATING.get(key, ()):
+        for plugin in self._mutating_plugins.get(_plugin_key(request), ()):
             plugin(request)
 
     def validate(self, request: AdmissionRequest) -> QuotaCharges:
@@ -179,11 +171,8 @@ class AdmissionChain:
 
         Return the updated quotas; unless it is a dry run, write them before the object.
         """
-        key = _plugin_key(request)
-        for plugin in _VALIDATING.get(key, ()):
+        for plugin in self._validating_plugins.get(_plugin_key(request), ()):
             plugin(request)
-        if key == "pods/resize":
-            resizes.check_resize(request, self._can_resize)
         self._run_validating_extensions(request)
         return charge_quotas(request)
 

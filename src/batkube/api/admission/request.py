@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -84,3 +84,7 @@ class AdmissionRequest(msgspec.Struct):
     def objects_in_namespace(self, kind: str) -> Iterator[tuple[Key, KubeObject]]:
         """Return the objects of `kind` in the namespace of this request."""
         return self.store.in_namespace(kind, self.namespace)
+
+
+Plugin = Callable[[AdmissionRequest], None]
+"""Changes the object of a request, or raises Failure to reject it."""

@@ -141,7 +141,7 @@ def _api_subresource(resource: Resource, subresource: SubResource) -> Document:
 
 
 def _storage_version_hash(resource: Resource) -> str:
-    """Return the hash that tells storage migrators when the storage version has changed."""
+    """Return the hash by which storage migrators detect a new storage version."""
     # Kubernetes: apiserver/pkg/endpoints/discovery/storageversionhash.go, StorageVersionHash.
     digest = hashlib.sha256(f"{resource.group}/{resource.version}/{resource.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()

@@ -112,7 +112,10 @@ class NonResourcePaths:
         return None
 
     def _openid_configuration(self) -> dict[str, Any]:
-        """Return the OpenID configuration of the token issuer. The signing key is secret, so `jwks_uri` lists none."""
+        """Return the OpenID configuration of the token issuer.
+
+        The signing key is symmetric and secret, so `jwks_uri` lists no key.
+        """
         return {
             "issuer": AUDIENCE,
             "jwks_uri": f"https://{self.address}/{_JWKS}",

@@ -1,8 +1,9 @@
-"""Reset fields: fields that a write cannot change, and whose owner it therefore does not become.
+"""Reset fields: fields that a write cannot change. Its manager therefore does not become their owner.
 
-A write to an object does not change its status, and a write to the status nothing else. In kube-apiserver the strategy
-of each kind declares this (`GetResetFields`); this module is the table. Some subresources ignore fields without
-declaring so (a pod's `resize`). Their clients become owners of all fields that they send, as in kube-apiserver.
+A write to an object does not change its status, and a write to the subresource `status` changes nothing else. In
+kube-apiserver the strategy of each kind declares this (`GetResetFields`); this module is the table. Some subresources
+ignore fields without declaring so (a pod's `resize`). Their clients become owners of all fields that they send, as in
+kube-apiserver.
 """
 
 from __future__ import annotations

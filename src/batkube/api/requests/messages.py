@@ -84,7 +84,7 @@ class Stream(Protocol):
 
     @property
     def buffered_bytes(self) -> int:
-        """The approximate memory that is held for this client alone until it has read on."""
+        """The approximate memory that is held for this client alone until it reads more."""
 
     def start(self, sink: Sink) -> None:
         """Start writing to `sink`."""

@@ -48,7 +48,7 @@ class Write(msgspec.Struct):
 
 
 class DeletionContext(msgspec.Struct, frozen=True):
-    """Who deletes an object, and when."""
+    """The user and the time of a deletion."""
 
     now: Instant
     #: None for the server itself, whose deletions are not subject to admission (Kubernetes:

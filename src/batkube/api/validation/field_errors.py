@@ -24,7 +24,7 @@ class FieldError(msgspec.Struct, frozen=True):
 
 
 class Verbatim(str):
-    """A value already formatted as Go would: a struct of the server's internal types, fields in Go's order."""
+    """A value that is already formatted as in Go: a struct of internal types, with its fields in Go's order."""
 
 
 #: The characters that Go's encoding/json escapes in strings beyond those that JSON requires.

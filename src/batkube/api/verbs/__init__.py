@@ -1,1 +1,1 @@
-"""The verbs, for every kind alike: create, get, list, watch, update, patch, delete, and the sub-resources."""
+"""The verbs, the same for all kinds: create, get, list, watch, update, patch, delete, and the sub-resources."""

@@ -37,7 +37,7 @@ WriteValue = Callable[[Json], bytes]
 _pack_double = struct.Struct("<d").pack
 #: The wire types of shapes that are not length-delimited.
 WIRE_TYPES = {Shape.INTEGER: VARINT, Shape.BOOLEAN: VARINT, Shape.NUMBER: FIXED64}
-#: Shapes of which nothing is written if they are empty.
+#: Shapes that are omitted if they are empty.
 _COLLECTIONS = (Shape.LIST, Shape.MAP, Shape.BYTES)
 #: Shapes of parts that objects may share.
 _SHARED_SHAPES = (Shape.LIST, Shape.MAP, Shape.STRUCT)
@@ -142,7 +142,7 @@ class _EncodedPartCache(dict[int, tuple[Json, bytes]]):
         self._size = 0
 
     def add(self, key: int, part: Json, data: bytes) -> None:
-        """Add a part. If the cache is full, empty it first: parts in use return at once."""
+        """Add a part. If the cache is full, empty it first: parts in use are soon added again."""
         self._size += len(data) + _CACHE_ENTRY_OVERHEAD
         if self._size > _MAX_CACHE_BYTES:
             self.clear()

@@ -129,7 +129,7 @@ class SchedulerActions:
         return functools.partial(self._execute, live, event)
 
     def _io_profile(self, live: LiveJob, io_job: JsonObject) -> Profile:
-        """Return the profile of an additional_io_job; a sequence needs a sequence of as many parts beside it."""
+        """Return the profile of an additional_io_job; that of a sequence is a sequence with as many parts."""
         name, description = io_job.get("profile_name"), io_job.get("profile")
         if not isinstance(name, str) or not isinstance(description, Mapping | None):
             raise BatsimAbort(
@@ -338,7 +338,7 @@ class SchedulerActions:
         return functools.partial(self._change_state, event)
 
     def _change_state(self, event: ChangeJobState) -> ActorCode:
-        """Mark a submitted job as running. Batsim 4.2.1 aborts on final states, since it checks the state before."""
+        """Mark a submitted job as running. Batsim 4.2.1 aborts on final states: it requires a completed job."""
         live = self._registered(event.job_id, f"The job '{event.job_id}' does not exist.")
         state = JobState(event.state)
         if live.state is JobState.SUBMITTED and state is JobState.RUNNING:

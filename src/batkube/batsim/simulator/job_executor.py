@@ -170,7 +170,7 @@ class JobExecutor:
         return code or profile.ret
 
     def _wait(self, length: Duration, remaining: RemainingWalltime) -> ActorRoutine:
-        """Sleep; a delay that is as long as the remaining walltime reaches it (Batsim: do_delay_task)."""
+        """Sleep; a delay as long as the remaining walltime ends with WALLTIME_REACHED (Batsim: do_delay_task)."""
         if remaining.left is None or length < remaining.left:
             if length > 0:
                 yield Sleep(length)

@@ -122,7 +122,7 @@ def batsim(
     sched_cfg: _Configuration = None,
     sched_cfg_file: _ConfigurationFile = None,
     disable_schedule_tracing: Annotated[
-        bool, typer.Option("--disable-schedule-tracing", help="Accepted: no Pajé trace is ever written.")
+        bool, typer.Option("--disable-schedule-tracing", help="Has no effect: Pajé traces are never written.")
     ] = False,
     disable_machine_state_tracing: Annotated[
         bool, typer.Option("--disable-machine-state-tracing", help="Do not write PREFIX_machine_states.csv.")

@@ -36,7 +36,7 @@ def kubeflux(
     audit: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write differences between graph and cluster (JSON lines), and the graph beside it."
+            metavar="FILE", help="Write differences between graph and cluster (JSON lines), and the graph next to it."
         ),
     ] = None,
 ) -> None:

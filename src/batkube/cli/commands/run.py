@@ -128,9 +128,7 @@ _Time = Annotated[
         "also for programs not built for virtual time; realtime[:speed=1].",
     ),
 ]
-_Catalogue = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="A catalogue with schedulers of your own (YAML).")
-]
+_Catalogue = Annotated[Path | None, typer.Option(metavar="FILE", help="A catalogue with your own schedulers (YAML).")]
 _TimeLimit = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="Stop the run after this real time, and keep its outputs so far."),
@@ -165,6 +163,10 @@ _SubmitAs = Annotated[
 _Energy = Annotated[
     bool | None,
     typer.Option("--energy", "-E", help="Account for the energy of machines and jobs; the platform has their power."),
+]
+_Explain = Annotated[
+    bool | None,
+    typer.Option("--explain", help="Record why the schedulers decide as they do, for `batkube explain`."),
 ]
 _Engine = Annotated[str | None, typer.Option(metavar="ENGINE", help="batsim[:ENDPOINT]: a real Batsim executes jobs.")]
 _Events = Annotated[
@@ -218,6 +220,7 @@ def run(
     submit_as: _SubmitAs = None,
     events: _Events = None,
     energy: _Energy = None,
+    explain: _Explain = None,
     engine: _Engine = None,
     warm_up: _WarmUp = None,
     cool_down: _CoolDown = None,

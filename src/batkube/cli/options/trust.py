@@ -1,4 +1,4 @@
-"""The option --trust, and the question that it answers: may code be executed that files from elsewhere name?"""
+"""The option --trust: whether to execute code named in files from elsewhere, without asking."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import typer
 
 from batkube.simulation.preparation.named_code import Confirmation, NamedCode, foreign_code, reject_foreign_code
 
-Trust = Annotated[bool, typer.Option("--trust", help="Execute code that files from elsewhere name, without asking.")]
+Trust = Annotated[bool, typer.Option("--trust", help="Execute code named in files from elsewhere, without asking.")]
 
 
 def confirmation(trust: bool, *, lists_all: bool = False) -> Confirmation:
     """Return a function that lists code and asks on a terminal whether to execute it; `trust` answers yes.
 
-    Code for which the user vouches is listed only if `lists_all`, and never needs an answer.
+    Code that trusted files name is listed only if `lists_all`, and never needs a confirmation.
     """
 
     def confirm(code: Sequence[NamedCode]) -> None:

@@ -1,4 +1,4 @@
-"""Submission forms: the objects as which a job of many pods is submitted, depending on its scheduler.
+"""Submission forms: the objects that represent a job of many pods, depending on its scheduler.
 
 | form          | objects                                                                    | who creates the pods   |
 |---------------|----------------------------------------------------------------------------|------------------------|
@@ -39,7 +39,7 @@ _MAX_RETRIES = 1_000_000_000
 
 
 class SubmissionForm(enum.StrEnum):
-    """The objects as which a job is submitted."""
+    """The kind of objects that represent a submitted job."""
 
     PODS = "pods"
     POD_GROUP = "pod-group"

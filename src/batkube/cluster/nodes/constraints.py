@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from batkube.cluster.object_meta import labels_of
-from batkube.cluster.selectors import LabelSelector, Operator, Requirement
+from batkube.cluster.selectors import OBJECT_OPERATORS, LabelSelector, Operator, Requirement
 from batkube.cluster.store import KubeObject
 from batkube.platforms.model import REPELLING_EFFECTS
 
@@ -24,14 +24,7 @@ CORDONED = "node(s) were unschedulable"
 TAINTED = "node(s) had untolerated taint(s)"
 AFFINITY_MISMATCH = "node(s) didn't match Pod's node affinity/selector"
 
-_OPERATORS = {
-    "In": Operator.IN,
-    "NotIn": Operator.NOT_IN,
-    "Exists": Operator.EXISTS,
-    "DoesNotExist": Operator.DOES_NOT_EXIST,
-    "Gt": Operator.GREATER_THAN,
-    "Lt": Operator.LESS_THAN,
-}
+_OPERATORS = OBJECT_OPERATORS | {"Gt": Operator.GREATER_THAN, "Lt": Operator.LESS_THAN}
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 

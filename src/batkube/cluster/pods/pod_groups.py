@@ -1,4 +1,4 @@
-"""Groups of pods that kubelets treat alike: a pod of its own, or the pods of one job."""
+"""Groups of pods that kubelets handle together: a single pod, or the pods of one job."""
 
 from __future__ import annotations
 

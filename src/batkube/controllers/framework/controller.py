@@ -54,7 +54,7 @@ class Controller:
         """Clean up after a queued object that has been deleted; by default do nothing."""
 
     def write_status(self, obj: KubeObject, status: KubeObject, now: Instant) -> KubeObject:
-        """Write the status if it has changed; return the object as it is then."""
+        """Write the status if it has changed; return the resulting object."""
         if status == obj.get("status", {}):
             return obj
         return self.client.update(self.storage, {**obj, "status": status}, now, subresource="status")

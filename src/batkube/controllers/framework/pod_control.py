@@ -155,7 +155,7 @@ def claim_objects(
     """
     metadata, selector = owner["metadata"], pod_selector(owner)
     is_terminating = is_being_deleted(owner)
-    orphans = [obj for obj in members.orphans(metadata["namespace"]) if eligible(obj)]
+    orphans = [obj for obj in members.orphans(metadata["namespace"], selector) if eligible(obj)]
     claimed = []
     for obj in filter(eligible, members.owned_by(metadata["uid"])):
         if selector.matches(obj["metadata"].get("labels")):
@@ -165,7 +165,7 @@ def claim_objects(
     if is_terminating:
         return claimed
     for obj in orphans:
-        if not is_being_deleted(obj) and selector.matches(obj["metadata"].get("labels")):
+        if not is_being_deleted(obj):
             adopted = _update_unless_gone(client, members.storage, _adopted(obj, owner, finalizer), now)
             if adopted is not None:
                 claimed.append(adopted)

@@ -29,9 +29,8 @@ class EventExpiry:
         #: Expiry time of each event, earliest first.
         self._due: OrderedDict[Key, Instant] = OrderedDict()
         self._max_events = max_events
-        self._is_booked = False
-        #: Whether the booked appointment is for an overflow.
-        self._is_overflow_booked = False
+        #: Whether an appointment is booked at the expiry of an event, and whether one is booked for an overflow.
+        self._is_expiry_booked = self._is_overflow_booked = False
         world.store.subscribe(EVENT, self._on_events_changed)
 
     def _on_events_changed(self, batch: Batch, now: Instant) -> None:
@@ -42,16 +41,27 @@ class EventExpiry:
         self._book(now)
 
     def _book(self, now: Instant) -> None:
-        is_overflow = len(self._due) > self._max_events
-        if self._due and (not self._is_booked or (is_overflow and not self._is_overflow_booked)):
-            self._is_booked, self._is_overflow_booked = True, is_overflow
-            at = now if is_overflow else next(iter(self._due.values()))
-            self._agenda.book(at, Rank.RECONCILE, self._expire)
+        if len(self._due) > self._max_events and not self._is_overflow_booked:
+            self._is_overflow_booked = True
+            self._agenda.book(now, Rank.RECONCILE, self._reduce)
+        if self._due and not self._is_expiry_booked:
+            self._is_expiry_booked = True
+            self._agenda.book(next(iter(self._due.values())), Rank.RECONCILE, self._expire)
+
+    def _reduce(self, now: Instant) -> None:
+        """Delete the oldest events beyond the maximum number."""
+        while len(self._due) > self._max_events:
+            self._delete_oldest(now)
+        self._is_overflow_booked = False
 
     def _expire(self, now: Instant) -> None:
-        self._is_booked = self._is_overflow_booked = False
-        while self._due and (len(self._due) > self._max_events or next(iter(self._due.values())) <= now):
-            key, _ = self._due.popitem(last=False)
-            with contextlib.suppress(ApiError):
-                self._client.delete(EVENT, key, now)
+        """Delete expired events."""
+        while self._due and next(iter(self._due.values())) <= now:
+            self._delete_oldest(now)
+        self._is_expiry_booked = False
         self._book(now)
+
+    def _delete_oldest(self, now: Instant) -> None:
+        key, _ = self._due.popitem(last=False)
+        with contextlib.suppress(ApiError):
+            self._client.delete(EVENT, key, now)

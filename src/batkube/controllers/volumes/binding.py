@@ -242,7 +242,7 @@ class VolumePhaseController(Controller):
 
 
 def write_phase(client: Client, volume: KubeObject, phase: str, now: Instant) -> KubeObject:
-    """Write the phase of a volume if it changed; return the volume as it is then."""
+    """Write the phase of a volume if it changed; return the resulting volume."""
     status = volume.get("status", {})
     if status.get("phase") == phase:
         return volume

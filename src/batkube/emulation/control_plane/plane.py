@@ -95,6 +95,11 @@ class ControlPlane:
         # The id of a process's CPU clock (Linux: include/linux/posix-timers.h, MAKE_PROCESS_CPUCLOCK).
         return {name: time.clock_gettime_ns(~process.pid << 3 | 2) / 1e9 for name, process in self._processes.items()}
 
+    def process_ids(self) -> dict[str, int]:
+        """Return the process id of each program."""
+        self.check_alive()
+        return {name: process.pid for name, process in self._processes.items()}
+
     def peak_memory_bytes(self) -> dict[str, int]:
         """Return the peak resident set size of each program."""
         self.check_alive()

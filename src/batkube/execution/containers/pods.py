@@ -51,7 +51,7 @@ class ContainerPods:
         """Do nothing: the pod's spec has its node."""
 
     def reject(self, pod_state: PodState, ranks: Sequence[int], reason: str, message: str, now: Instant) -> None:
-        """Book the report that a pod is not admitted."""
+        """Report that a pod is rejected, by an appointment at this instant."""
         pod = self._store.get(POD, pod_state.key)
         if pod is not None:
             self._runtime.book_rejection(pod, reason, message, now)

@@ -99,7 +99,7 @@ class ContainerRuntime:
                 self.appointments.book(pod_state, "deadline", ends, Rank.FINISH, self._exceed_deadline)
 
     def book_rejection(self, pod: KubeObject, reason: str, message: str, now: Instant) -> None:
-        """Book the report that a pod is not admitted."""
+        """Report that a pod is rejected, by an appointment at this instant."""
 
         def reject(now: Instant) -> None:
             self.record_event(pod, EventNote("Warning", reason, message), now)

@@ -74,7 +74,7 @@ class EnergyMeters:
     # Notifications
 
     def begin_task(self, task: Task, now: Instant) -> None:
-        """Handle the begin of a task; only a task on a single host updates the meter of a busy host."""
+        """Handle the start of a task; only a task on a single host updates the meter of a busy host."""
         assert isinstance(task, ParallelTask)
         is_alone = len(task.hosts) == 1
         for name in self._machines_of(task):

@@ -75,7 +75,7 @@ class JobRuntime:
             execution.record_machines(ranks, machine_ids)
 
     def reject(self, execution: JobExecution, ranks: Sequence[int], reason: str, message: str, now: Instant) -> None:
-        """Book the report that pods are not admitted."""
+        """Report that pods are rejected, by an appointment at this instant."""
         end = Termination(EXIT_LOST, reason, message and f"Pod was rejected: {message}")
         report = functools.partial(self._statuses.set_terminated, execution, ranks, end)
         self._agenda.book(now, Rank.FINISH, report)

@@ -4,8 +4,8 @@
     deleted ─▶ stopped within its grace period ─▶ gone
     its node fails ─▶ no more updates until the node is back: then restarted or failed
 
-Kubelets do not know who created a pod. What happens inside pods is the task of their runtimes (`pods.runtime`). Pods
-that change together, such as those of one job, are handled as one group.
+Kubelets treat all pods in the same way, whatever created them. What happens inside pods is the task of their runtimes
+(`pods.runtime`). Pods that change together, such as those of one job, are handled as one group.
 
 Kubelets receive bindings and deletions through the store, and write results through the API. They never write while
 they are notified of a change, but book an appointment.

@@ -65,7 +65,7 @@ class Latencies:
 
     @property
     def run_only_keys(self) -> list[str]:
-        """The keys set that `serve` does not use, since users submit jobs and controllers create pods there."""
+        """The keys in use that have no effect in `serve`, where users submit jobs and controllers create pods."""
         steps = {"spawn": self.spawn, "client": self.client, "system-pods": self.system_pods}
         return [key for key, value in steps.items() if value]
 

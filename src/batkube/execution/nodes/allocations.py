@@ -23,7 +23,7 @@ from batkube.platforms.model import DEFAULT_PODS
 from batkube.workloads.model import Requests
 
 _OVERCOMMITTED = FidelityNote(
-    "scheduler", "bound a pod to a node without room for it, where it ran all the same", Severity.VIOLATION
+    "scheduler", "bound a pod to a node without room for it, where it ran nevertheless", Severity.VIOLATION
 )
 
 

@@ -1,6 +1,6 @@
 """Writes the Lease objects of nodes, for runs with a kube-controller-manager that reads them.
 
-Kubernetes: staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go. Each node that is not silent has a
+Kubernetes: staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go. Each node whose kubelet runs has a
 Lease in namespace kube-node-lease, renewed every ten seconds since its registration or return. Nodes that registered at
 one instant renew in one batch. Only the creation goes through the API; a renewal changes nothing but the time.
 """

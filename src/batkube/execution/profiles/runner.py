@@ -29,13 +29,13 @@ OnEnd = Callable[[int, Instant], None]
 
 
 class TaskListener(Protocol):
-    """Is notified of tasks, as the energy meters are."""
+    """A listener that is notified of tasks, such as the energy meters."""
 
     def begin_task(self, task: Task, now: Instant) -> None:
-        """Handle that a task is about to begin."""
+        """Handle a task that is about to begin."""
 
     def end_task(self, task: Task, now: Instant) -> None:
-        """Handle that a task has ended; it still holds its resources."""
+        """Handle a task that has just ended and still holds its resources."""
 
 
 class _RunningProcess:

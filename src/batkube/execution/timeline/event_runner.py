@@ -191,7 +191,7 @@ class EventRunner:
 
 
 def _taints_without(node: KubeObject, taint: Taint) -> list[KubeObject]:
-    """Return a node's taints without those of the key, and effect if set, of `taint`."""
+    """Return a node's taints without those that have the key of `taint` and, if it has one, its effect."""
     return [
         other
         for other in node["spec"].get("taints") or ()

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.locks import open_lock_file
+from batkube.kernel.files.locks import open_lock_file, try_lock
 from batkube.outputs.files.folder import (
     OutputFolder,
     check_not_link,
@@ -89,7 +88,7 @@ class ExperimentFolder:
 
     @property
     def _is_new(self) -> bool:
-        """Whether the folder contains nothing that is written after the lock file and the folder of runs."""
+        """Whether the folder contains at most a lock file and an empty folder of runs, which are created first."""
         runs = self.path / "runs"
         return {entry.name for entry in self.path.iterdir()} <= {_LOCK, runs.name} and not any(self._runs)
 
@@ -179,7 +178,7 @@ class ExperimentFolder:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no finished run here, of this experiment or another."""
+        """Whether the folder has no finished runs, not even of another experiment."""
         return not any(map(read_manifest, self._runs))
 
     def remove_all_runs(self) -> None:
@@ -216,10 +215,10 @@ def _describe_damage(folder: Path) -> str:
 def _lock(file: IO[bytes], path: Path) -> None:
     """Lock `file` until it is closed, also by SIGKILL."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        problem = "another experiment is writing into this folder"
-        raise InputError(path, problem=problem, remedy="wait for its end, or choose another --out") from None
+        is_locked = try_lock(file)
     except OSError:
         # A file system without locks (some network ones): there it is the user's responsibility.
         return
+    if not is_locked:
+        problem = "another experiment is writing into this folder"
+        raise InputError(path, problem=problem, remedy="wait for its end, or choose another --out")

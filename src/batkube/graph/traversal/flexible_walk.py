@@ -88,7 +88,7 @@ def _packable(count: CountRange, available: int) -> int:
 
 
 def _longest_mix(slots: tuple[CompiledRequest, ...], counts: _Counts, mixes: dict[_Counts, _Mix]) -> _Mix:
-    """Return the longest mix for some counts. Iterative, since there may be thousands of slots."""
+    """Return the mix of most slots that can be packed from `counts`. Iterative: there may be thousands of slots."""
     stack = [counts]
     while stack:
         current = stack[-1]

@@ -33,8 +33,15 @@ class _Rejected(yaml.MarkedYAMLError):
         self.remedy = remedy
 
 
-class _Loader(yaml.SafeLoader):
-    """Rejects duplicate keys. YAML forbids them, but PyYAML silently takes the last one."""
+class _Loader(yaml.composer.Composer, yaml.CSafeLoader):
+    """Rejects duplicate keys. YAML forbids them, but PyYAML silently takes the last one.
+
+    PyYAML's composer in Python, which can be extended, gets its events from the parser in C.
+    """
+
+    def __init__(self, stream: bytes | str) -> None:
+        yaml.CSafeLoader.__init__(self, stream)
+        yaml.composer.Composer.__init__(self)
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:  # noqa: ANN401 - as the library has it
         node = super().compose_mapping_node(anchor)

@@ -13,7 +13,6 @@ listed files, and moves an output that was about to be replaced back into place.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -22,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from batkube.kernel.files.locks import try_lock
 from batkube.outputs.files.manifest import file_list_in, read_manifest
 
 _NAME = re.compile(r"\.(?P<name>.+)\.partial-[a-z0-9_]{8}")
@@ -128,8 +128,6 @@ def _candidates(folder: Path) -> Iterator[tuple[Path, Path]]:
 def _lock(file: BinaryIO) -> bool:
     """Lock a file until it is closed, also by SIGKILL; return whether the lock was acquired."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return try_lock(file)
     except OSError:
-        # Another process holds the lock, or the file system has no locks, as some network file systems.
         return False
-    return True

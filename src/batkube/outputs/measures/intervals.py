@@ -1,6 +1,6 @@
 """95 % confidence intervals: how precisely a few runs determine a mean.
 
-Of means (Student), of differences (Student of pairs, or Welch), of shares (Wilson).
+There are intervals for means (Student), differences (Student for pairs, or Welch) and shares (Wilson).
 
 From n independent runs with mean m and standard deviation s (the sample's: divided by n − 1), the mean lies within
 m ± t · s/√n, where t is the 97.5 % quantile of Student's distribution with n − 1 degrees of freedom. Three mistakes are
@@ -93,6 +93,19 @@ class Difference:
     def passes_sign_test(self) -> bool:
         """True if so many pairs agree that chance alone is an unlikely cause."""
         return self.sign_p < 1 - CONFIDENCE
+
+    @property
+    def is_unclear(self) -> bool:
+        """True if neither the interval nor the sign test shows a difference.
+
+        This is the only rule for "no clear difference": a mark that says so never contradicts another one.
+        """
+        return not (self.is_clear or self.passes_sign_test)
+
+    @property
+    def is_contrary(self) -> bool:
+        """True if the pairs agree on the opposite of the mean, which few large differences outweigh."""
+        return self.passes_sign_test and self.value * (self.higher - self.lower) < 0
 
     def is_clear_among(self, comparisons: int) -> bool:
         """True if the interval excludes zero after a Bonferroni correction for this many comparisons.

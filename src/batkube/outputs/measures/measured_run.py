@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 class MeasuredRun(RunFiles):
     """The files of one run, and its metrics in the measured window: the scenario's, or the given one."""
 
-    def __init__(self, path: str | Path, *, warm_up: str | None = None, cool_down: str | None = None) -> None:
+    def __init__(
+        self, path: str | Path, *, warm_up: str | None = None, cool_down: str | None = None, label: str = ""
+    ) -> None:
         super().__init__(path)
+        self.label = label
         self._trims = {"warm-up": warm_up, "cool-down": cool_down}
 
     @cached_property
@@ -32,7 +35,7 @@ class MeasuredRun(RunFiles):
     def window_remark(self) -> str:
         """Warning if no job is left between warm-up and cool-down; empty otherwise."""
         is_empty = self.metrics.finished and not self.metrics.measured
-        return "has no job between warm-up and cool-down, so it has no means" if is_empty else ""
+        return "has no job between warm-up and cool-down, so it has no mean values" if is_empty else ""
 
     def _trim(self, key: str) -> Trim:
         text = self._trims[key] or (self.manifest.get("scenario") or {}).get(key)

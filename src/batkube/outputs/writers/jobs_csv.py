@@ -73,7 +73,7 @@ def write_jobs(
     """
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(",".join(BATSIM_COLUMNS + BATKUBE_COLUMNS + extra.names) + "\n")
-        # Two stable sorts need less memory than a sort by pairs, of which a long trace would have many.
+        # Two stable sorts need less memory than a sort by pairs: a long trace would have many pairs.
         ordered = sorted(outcomes, key=attrgetter("job.name"))
         ordered.sort(key=attrgetter("job.workload"))
         for outcome in ordered:

@@ -157,9 +157,10 @@ def _slowdowns(ran: Iterable[Outcome]) -> Sequence[float]:
 def _utilisations(
     usage: ResourceUsage, requested: set[str], begin: Instant, end: Instant, *, whole_machines: bool
 ) -> dict[str, float | None]:
-    """Return by column the share of the nodes' capacity that pods held from `begin` to `end`.
+    """Return the columns for the share of the nodes' capacity that pods held from `begin` to `end`.
 
-    Of machines; or of cpu, and of each resource that jobs `requested` or pods held.
+    With `whole_machines`, it is the share of machines; otherwise there is a column for cpu and for each other resource
+    that jobs `requested` or pods held.
     """
     main = MACHINE if whole_machines else CPU
     names = requested.union(usage.resources_held)

@@ -154,8 +154,8 @@ class _NetworkReader:
         self._read_host(element, zone)
         name, at = element.attributes.get("id", ""), f"line {element.line}, peer"
         bw_in, bw_out = (bandwidth(self.source, at, element.attributes.get(key, "")) for key in ("bw_in", "bw_out"))
-        zone.up[name] = (NetworkLink(f"link_{name}_UP", bw_out, 0.0),)
-        zone.down[name] = (NetworkLink(f"link_{name}_DOWN", bw_in, 0.0),)
+        zone.uplinks[name] = (NetworkLink(f"link_{name}_UP", bw_out, 0.0),)
+        zone.downlinks[name] = (NetworkLink(f"link_{name}_DOWN", bw_in, 0.0),)
 
     # Links
 
@@ -208,7 +208,7 @@ class _NetworkReader:
             if "limiter_link" in attributes:
                 limit = bandwidth(self.source, at, attributes["limiter_link"])
                 limiter = (NetworkLink(f"{link}_limiter", limit, 0.0),) if limit > 0 else ()
-            zone.up[name], zone.down[name] = (*limiter, up, *backbone), (*backbone, down, *limiter)
+            zone.uplinks[name], zone.downlinks[name] = (*limiter, up, *backbone), (*backbone, down, *limiter)
             if "loopback_bw" in attributes or "loopback_lat" in attributes:
                 loop_bw, loop_lat = attributes.get("loopback_bw", "0"), attributes.get("loopback_lat", "0")
                 loopback, _ = self._link_pair(element, f"{link}_loopback", loop_bw, loop_lat, at, "FATPIPE")
@@ -237,7 +237,7 @@ class _NetworkReader:
 
     def _connect(self, zone: Zone, name: str, up: NetworkLink, down: NetworkLink) -> None:
         backbone = () if zone.backbone is None else (zone.backbone,)
-        zone.up[name], zone.down[name] = (up, *backbone), (*backbone, down)
+        zone.uplinks[name], zone.downlinks[name] = (up, *backbone), (*backbone, down)
 
     # Routes
 

@@ -44,8 +44,8 @@ class Zone:
     members: list[str] = field(default_factory=list)
     segments: dict[tuple[str, str], RouteSegment] = field(default_factory=dict)
     #: In Cluster and Vivaldi zones: the links from a member to all others, and back.
-    up: dict[str, tuple[NetworkLink, ...]] = field(default_factory=dict)
-    down: dict[str, tuple[NetworkLink, ...]] = field(default_factory=dict)
+    uplinks: dict[str, tuple[NetworkLink, ...]] = field(default_factory=dict)
+    downlinks: dict[str, tuple[NetworkLink, ...]] = field(default_factory=dict)
     coordinates: dict[str, tuple[float, ...]] = field(default_factory=dict)
     backbone: NetworkLink | None = None
     #: In zones with shortest paths, by start: the predecessor of each member. Computed on demand.
@@ -124,7 +124,7 @@ class Routes:
             links += zone.segments[start, end].links
             return 0.0
         # No link is used twice: the backbone is both on the way up and down (StarZone::add_links_to_route).
-        links += dict.fromkeys((*zone.up.get(start, ()), *zone.down.get(end, ())))
+        links += dict.fromkeys((*zone.uplinks.get(start, ()), *zone.downlinks.get(end, ())))
         if zone.kind != "vivaldi":
             return 0.0
         ends = [zone.coordinates.get(name) for name in (start, end)]
@@ -142,7 +142,7 @@ class Routes:
     def _append_shortest_route(
         self, zone: Zone, start: str, end: str, links: list[NetworkLink]
     ) -> tuple[tuple[str, str] | None, float]:
-        """Append the path of the fewest links; among equal ones, that of the members that come first in the file."""
+        """Append the path with the fewest links; of several, the one whose members come first in the file."""
         if start not in zone.predecessors:
             zone.predecessors[start] = _shortest_paths(zone, start)
         path = [end]

@@ -96,7 +96,8 @@ class DefaultScheduler:
     def _schedule_pod(self, key: Key, pod: KubeObject, messages: dict[_Shape, str], now: Instant) -> None:
         """Bind a pod, preempt others for it, or mark it unschedulable.
 
-        `messages` has the reasons of this round by shape, so that equal pods are not tried again.
+        `messages` has the failures of this round by shape (constraints, requests, priority): equal pods are not tried
+        again.
         """
         demand = demand_of(pod)
         priority = priority_of(pod)

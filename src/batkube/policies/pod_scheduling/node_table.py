@@ -1,7 +1,7 @@
 """The nodes for schedulers of single pods: their free resources, and the nodes that accept a pod.
 
 Resources are an array with a row per resource and a column per node, so that a pod is compared with
-a thousand nodes in a few steps. The nodes that accept a pod's constraints are computed once for all
+a thousand nodes in a few steps. The nodes that satisfy a pod's constraints are computed once for all
 pods with equal constraints, and again after a node has changed.
 """
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from batkube.cluster.mapping import POD
 from batkube.cluster.nodes.constraints import NodeConstraints, constraints_key
-from batkube.cluster.pods.accessors import is_finished, node_of_pod, pods_on
+from batkube.cluster.pods.accessors import is_finished, node_of_pod, pods_on, priority_of
 from batkube.cluster.pods.resources import Amounts, allocatable_of, demand_of, has_changed_spec
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject, Store
 from batkube.kernel.instants import Instant
@@ -36,10 +36,11 @@ class Acceptance(NamedTuple):
 
 
 class PodAllocation(NamedTuple):
-    """The column and the demand of a bound pod."""
+    """The column, the demand and the priority of a bound pod."""
 
     column: int
     demand: Amounts
+    priority: int
 
 
 class NodeTable(NodeColumns):
@@ -53,6 +54,8 @@ class NodeTable(NodeColumns):
         self._capacity: npt.NDArray[np.int64] = np.zeros((3, 0), dtype=np.int64)
         self._used: npt.NDArray[np.int64] = np.zeros((3, 0), dtype=np.int64)
         self.allocations: dict[Key, PodAllocation] = {}
+        #: The number of bound pods by priority; priorities without pods are removed.
+        self._priority_counts: dict[int, int] = {}
         #: By the key of the constraints, as of `_accepted_generation`.
         self._acceptances: dict[bytes, Acceptance] = {}
         self._accepted_generation = self.generation
@@ -98,18 +101,24 @@ class NodeTable(NodeColumns):
         column = self._column_of.get(node_of_pod(pod))
         previous = self.allocations.get(key)
         if column is not None and (previous is None or has_changed_spec(pod)):
-            demand = demand_of(pod)
             if previous is not None:
-                self._adjust_used(previous.column, previous.demand, -1)
-            self.allocations[key] = PodAllocation(column, demand)
-            self._adjust_used(column, demand, 1)
+                self._count(previous, -1)
+            self.allocations[key] = allocation = PodAllocation(column, demand_of(pod), priority_of(pod))
+            self._count(allocation, 1)
 
     def _remove_pod(self, key: Key) -> None:
         allocation = self.allocations.pop(key, None)
         if allocation is not None:
-            self._adjust_used(allocation.column, allocation.demand, -1)
+            self._count(allocation, -1)
 
-    def _adjust_used(self, column: int, demand: Amounts, sign: int) -> None:
+    def _count(self, allocation: PodAllocation, sign: int) -> None:
+        """Add or remove what a pod uses of its node."""
+        column, demand, priority = allocation
+        count = self._priority_counts.get(priority, 0) + sign
+        if count:
+            self._priority_counts[priority] = count
+        else:
+            del self._priority_counts[priority]
         for resource, count in demand.items():
             self._used[self._row(resource), column] += sign * min(count, 2**40 * 1000)
 
@@ -123,7 +132,7 @@ class NodeTable(NodeColumns):
         return row
 
     def acceptance(self, pod: KubeObject) -> Acceptance:
-        """Return the nodes that accept a pod's constraints."""
+        """Return the nodes that satisfy a pod's constraints."""
         if self._accepted_generation != self.generation or len(self._acceptances) > _CACHED_CONSTRAINTS_MAX:
             self._acceptances.clear()
             self._accepted_generation = self.generation
@@ -185,6 +194,10 @@ class NodeTable(NodeColumns):
             taken = self._used[row] + max(demand.get(resource, 0), least)
             score += taken / np.maximum(self._capacity[row], 1) / 2
         return score
+
+    def has_lower_priority(self, priority: int) -> bool:
+        """Return whether a bound pod has a lower priority."""
+        return any(other < priority for other in self._priority_counts)
 
     def pods_on(self, column: int) -> list[Key]:
         """Return the pods on the node of a column."""

@@ -61,7 +61,7 @@ class PodJob(Job, frozen=True, gc=False, kw_only=True):
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """Equal for pods that fit the same nodes."""
+        """A key that is equal for pods that fit on the same nodes."""
         return self.requests, self.constraints
 
 

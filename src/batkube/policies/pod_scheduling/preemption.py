@@ -131,9 +131,11 @@ class Preemption:
     def _lower_priority_pods(self, priority: int) -> dict[int, list[tuple[Key, KubeObject]]]:
         """Return the bound pods of lower priority by column."""
         pods_by_column: dict[int, list[tuple[Key, KubeObject]]] = {}
+        if not self._table.has_lower_priority(priority):
+            return pods_by_column
         for key, allocation in self._table.allocations.items():
             pod = self._store.get(POD, key)
-            if pod is not None and priority_of(pod) < priority:
+            if pod is not None and allocation.priority < priority:
                 pods_by_column.setdefault(allocation.column, []).append((key, pod))
         return pods_by_column
 

@@ -26,7 +26,7 @@ _UNPARSED_LOG = FidelityNote(
 _OTHER_SERVERS = FidelityNote(
     "virtual time", "a program connected to other servers than the run's; time may advance while it waits for them"
 )
-_REAL_TIME = FidelityNote("virtual time", "a program uses a feature that keeps real time, and may wait in real time")
+_REAL_TIME = FidelityNote("virtual time", "a program uses a timer that does not follow virtual time")
 _INTRUDERS = FidelityNote(
     "connections", "other processes connected to the port of a program and were rejected; they had no effect"
 )

@@ -38,7 +38,7 @@ def program_of_command(start: ProgramStart, name: str, words: list[str], time: T
 
 
 def start_with_clock(kind: ClockKind) -> ProgramStart:
-    """Return how to start a scheduler of which only the clock is known; it serves the default scheduler name."""
+    """Return how to start a scheduler about which only the clock is known; it serves the default scheduler name."""
     return ProgramStart((), {}, DEFAULT_SCHEDULER, clock=kind)
 
 

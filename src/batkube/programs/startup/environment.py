@@ -80,7 +80,7 @@ def _mounts(scheduler: ExternalProgram, folder: Path) -> dict[str, str]:
 
 
 def _variables(scheduler: ExternalProgram, files: ProgramFolder, port: int, seed: int) -> dict[str, str]:
-    """Return the variables of a program that is not written in Go: those of a user, and the address of the API."""
+    """Return the variables of a program not written in Go: a minimal environment, and the address of the API."""
     return module_path() | {
         "PATH": search_path(),
         "LANG": "C.UTF-8",

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from batkube.kernel.errors import InputError
+from batkube.kernel.files.locks import try_lock
 from batkube.programs.startup.command_lines import ProgramFolder
 from batkube.schedulers.build.cache_permissions import check_permissions, make_private_folder
 
@@ -89,13 +90,9 @@ def _numbered_folder(cache: Path) -> Iterator[Path]:
         check_permissions(numbered, cache)
         lock = os.open(numbered, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            continue
-        try:
-            yield numbered
+            if try_lock(lock):
+                yield numbered
+                return
         finally:
             os.close(lock)
-        return
     raise OSError(f"{_MAX_FOLDERS} programs are running already")

@@ -8,7 +8,6 @@ replace files, so it is copied first.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import itertools
 import json
 import os
@@ -22,7 +21,7 @@ from typing import NamedTuple
 
 from batkube.kernel.error_causes import out_of_memory
 from batkube.kernel.errors import InputError, RunFailed
-from batkube.kernel.files.locks import open_lock_file
+from batkube.kernel.files.locks import open_lock_file, try_lock, wait_for_lock
 from batkube.schedulers.build.cache_permissions import OWNER_ONLY_UMASK, check_permissions, make_private_folder
 from batkube.schedulers.overlay import SUPPORTED_MINORS
 
@@ -207,11 +206,9 @@ def file_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
         problem = f"cannot be written: {error.strerror}"
         raise InputError(path.parent, problem=problem, remedy="set XDG_CACHE_HOME to a folder that you own") from error
     with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_lock(file):
             on_wait()
-            fcntl.flock(file, fcntl.LOCK_EX)
+            wait_for_lock(file)
         yield
 
 

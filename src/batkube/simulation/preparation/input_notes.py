@@ -15,6 +15,7 @@ from batkube.policies.registry.profile_access import profile_reads
 from batkube.scenarios.scenario import BATSIM_PREFIX
 from batkube.simulation.preparation.inputs import Inputs
 from batkube.simulation.preparation.job_forms import JobForm
+from batkube.simulation.preparation.sanity_notes import note_unsuitable_inputs
 from batkube.workloads.model import WHOLE_GANG, GangTerms, Job, Profile, RawProfile, Workload, leaf_profiles
 
 #: Forms of jobs in which schedulers do not see that pods belong together.
@@ -26,19 +27,22 @@ _LOCAL_PROFILE_TYPES = ("usage_trace",)
 
 _SINGLE_SCHEDULER = FidelityNote("scheduler", "jobs request a scheduler by name, but the run has only one")
 _PODS_PLACED_SINGLY = FidelityNote(
-    "scheduler", "a job's pods are placed one by one, and hold their nodes until the last has one"
+    "scheduler", "a job's pods are placed one by one, and hold their nodes until the last one has a node"
 )
 _WHOLE_MACHINES = FidelityNote("workload", "jobs use whole machines, but pods of objects can still run on these")
 _NO_CPU_REQUESTS = FidelityNote("workload", "jobs request no cpu, so any number of them can share a node")
-_ENERGY_NOT_COUNTED = FidelityNote("platform", "tells what machines draw, and the run counts no energy: --energy does")
-_UNUSED_LINKS = FidelityNote("platform", "describes links, and no job communicates: the network makes no difference")
-_UNUSED_STORAGES = FidelityNote("platform", "has storages, and no job reads or writes them")
+_ENERGY_NOT_COUNTED = FidelityNote("platform", "defines the power of machines, but the run ignores it without --energy")
+_UNUSED_LINKS = FidelityNote("platform", "describes links, but no job communicates: the network has no effect")
+_UNUSED_STORAGES = FidelityNote("platform", "has storages, but no job reads or writes them")
 _FORESIGHT = FidelityNote("policy", "reads job.profile, a job's true future, which no scheduler knows")
 _IGNORED_GANG_TERMS = FidelityNote(
-    "scheduler", "jobs have a min_member or min_resources, which only some PodGroups can say"
+    "scheduler", "jobs have a min_member or min_resources, which only some kinds of PodGroup can express"
 )
 _IGNORED_FLAGS = FidelityNote(
-    "scheduler", "ignores flags beside its configuration file; set them by --scheduler-config"
+    "scheduler", "ignores flags because it has a configuration file; set them in --scheduler-config"
+)
+_OTHER_RANDOM_NUMBERS = FidelityNote(
+    "explain", "--explain makes the scheduler log more, and so draw other random numbers, as with another seed"
 )
 
 
@@ -51,14 +55,18 @@ def note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
             notes.add(note, example=Path(source.source).name, count=count)
     _note_jobs(inputs, notes)
     _note_platform(inputs, notes)
+    note_unsuitable_inputs(inputs, notes)
     if inputs.policy is not None and not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
         places = profile_reads(type(inputs.policy))
         if places:
             notes.add(_FORESIGHT, example=places[0], count=len(places))
     if inputs.external_programs:
+        from batkube.programs.observation.decision_log import VERBOSITY
         from batkube.programs.selection.ignored_flags import ignored_flags
 
         for program in inputs.external_programs:
+            if VERBOSITY in program.arguments:
+                notes.add(_OTHER_RANDOM_NUMBERS, example=program.name)
             for flag, field in ignored_flags(program):
                 notes.add(_IGNORED_FLAGS, example=f"{program.name} {flag}: write {field}")
 

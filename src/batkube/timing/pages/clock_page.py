@@ -238,7 +238,7 @@ class ClockPage:
         return []
 
     def distrust_counters(self) -> None:
-        """Handle that the program does not count all the bytes that it reads and writes."""
+        """Stop using the counters: the program does not count all bytes that it reads and writes."""
 
     def grant(self, limit_ns: int) -> None:
         """Allow the program to move its own clock from timer to timer before `limit_ns`, until it writes something."""

@@ -2,9 +2,9 @@
 
 A collection can change results. It empties the program's pools (Go: sync.Pool), so their objects are created again. A
 new object that contains a map draws a hash seed from the run's random generator, which changes all later draws. So two
-runs must collect at the same points. The memory in use cannot decide: it differs by some kilobytes between runs, since
-threads are created in real time. The number of bytes read and written can. It also predicts garbage well:
-kube-scheduler and kube-controller-manager leave 12 to 16 bytes of garbage per byte.
+runs must collect at the same points. The memory in use cannot be the criterion: it differs by some kilobytes between
+runs, since threads are created in real time. The number of bytes read and written is the same in every run. It also
+predicts garbage well: kube-scheduler and kube-controller-manager leave 12 to 16 bytes of garbage per byte.
 
 A program that polls its queue every second without writing (Volcano, kube-batch) leaves garbage at a constant rate. It
 collects at an interval of virtual time. The interval is doubled or halved until the garbage of one interval lies within

@@ -196,7 +196,7 @@ class SessionPage(ClockPage):
         return super().write_count + (0 if self._counters_agree else self.jump_count)
 
     def distrust_counters(self) -> None:
-        """Handle that some process of the session writes without counting."""
+        """Stop using the counters: some process of the session writes without counting."""
         self._counters_agree = False
 
     def request_collection(self) -> None:

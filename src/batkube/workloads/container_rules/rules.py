@@ -1,6 +1,6 @@
 """Rules for the behaviour of containers: run time, exit code, resource usage and health.
 
-A simulated container executes nothing, and its image does not tell how long it runs. A rule specifies this for all
+A simulated container executes nothing, and its image does not say how long it runs. A rule specifies this for all
 containers whose image, name, pod, labels or command match its patterns. The first rule that matches applies.
 
 Random values come from a stream that is named after the container and the number of its run. They therefore depend

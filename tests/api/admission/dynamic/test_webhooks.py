@@ -320,7 +320,7 @@ def test_other_requests_are_served_while_a_webhook_runs_into_its_timeout(client:
     assert answers[0]["body"]["message"].endswith("context deadline exceeded")
 
 
-def test_conditions_selectors_and_dry_runs(client: Client) -> None:
+def test_match_conditions_selectors_and_dry_runs_limit_the_calls(client: Client) -> None:
     with Hook(lambda review: reviewed(review, False)).listening() as hook:
         configure(
             client,

@@ -6,7 +6,7 @@ from batkube.api.connections.event_loop.buffer_limit import BufferLimit
 
 
 class Keeper:
-    """A connection for which something is kept."""
+    """A connection with buffered data."""
 
     def __init__(self, held_bytes: int) -> None:
         self.buffered_bytes = held_bytes

@@ -10,7 +10,7 @@ from batkube.api.connections.event_loop.fair_queue import FairQueue
 
 
 class Flooding:
-    """Has requests without end, of which each takes its time."""
+    """A connection with an endless series of requests of a given length."""
 
     def __init__(self, loop: SteppedLoop, name: str, left: int = 10**9, client: str = "") -> None:
         self.virtual_finish_s = 0.0
@@ -28,7 +28,7 @@ class Flooding:
 
 
 class SteppedLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time passes when somebody works."""
+    """An event loop whose time advances only while requests are handled."""
 
     def __init__(self, request_s: float = 0.004) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         self.run_forever()
 
 
-def test_a_first_request_passes_those_of_clients_that_ask_without_a_pause() -> None:
+def test_a_first_request_overtakes_those_of_busy_clients() -> None:
     loop = SteppedLoop()
     with contextlib.closing(loop):
         queue = FairQueue(loop)
@@ -99,7 +99,7 @@ def test_sockets_are_polled_more_often_while_clients_connect() -> None:
     assert served == [2, 5]
 
 
-def test_clients_that_ask_without_a_pause_are_served_alike() -> None:
+def test_busy_clients_get_equal_shares() -> None:
     loop = SteppedLoop()
     with contextlib.closing(loop):
         queue = FairQueue(loop)
@@ -109,5 +109,5 @@ def test_clients_that_ask_without_a_pause_are_served_alike() -> None:
             loop.come_round()
 
     shares = [loop.served.count(str(number)) for number in range(7)]
-    # The very first request found nobody waiting, and was not counted.
+    # The first request did not compete with others, and is not counted.
     assert max(shares) - min(shares) <= 2

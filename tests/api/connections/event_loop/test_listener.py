@@ -184,3 +184,33 @@ async def iterations_until_served(idle_clients: int) -> int:
 
 def test_clients_do_not_wait_for_handshakes_of_disconnected_ones() -> None:
     assert asyncio.run(iterations_until_served(400)) < 40
+
+
+class Slow(Echo):
+    """Takes so long for each request that the next one has to wait."""
+
+    def handle(self, request: Request) -> Response:
+        time.sleep(0.05)
+        return super().handle(request)
+
+
+def test_a_client_that_closes_its_tls_connection_early_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """asyncio warns if a protocol asks to keep a TLS connection open whose other end has closed it."""
+
+    def send_requests_and_close(connection: socket.socket) -> None:
+        with ssl._create_unverified_context().wrap_socket(connection) as tls_connection:
+            tls_connection.sendall(REQUEST * 20)
+            # Say goodbye (close_notify), and ignore the responses that come instead of an answer.
+            with contextlib.suppress(OSError):
+                tls_connection.unwrap()
+
+    async def connect() -> None:
+        listener = listen_dual(Slow(), "127.0.0.1", 0, TLS)
+        with socket.create_connection(("127.0.0.1", listener.port), timeout=20) as connection:
+            await asyncio.to_thread(send_requests_and_close, connection)
+        await asyncio.sleep(0.2)
+        await listener.close()
+
+    asyncio.run(connect())
+
+    assert caplog.messages == []

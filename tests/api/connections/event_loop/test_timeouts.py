@@ -19,7 +19,7 @@ LATE = {
 
 
 @pytest.mark.parametrize("phase", list(LATE))
-def test_a_client_that_keeps_us_waiting_is_left(phase: Phase) -> None:
+def test_a_connection_that_exceeds_its_timeout_is_aborted(phase: Phase) -> None:
     async def kept_waiting() -> int:
         loop = asyncio.get_running_loop()
         crowd = ServerConnections(loop, {phase: 0.01})

@@ -1,4 +1,4 @@
-"""What takes seconds to read is read apart: the others do not wait for it, nor does the end of the server."""
+"""Bodies that take seconds to parse are parsed in another thread, so other clients and the shutdown do not wait."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from hostile.attacked import Attacked, attacked, read_all, request
 
 MIB = 1024 * 1024
 LONG = b"a" * 100_000
-#: As many nodes as so many bytes can hold; six times as many may be sent, which take seconds to read.
+#: The most nodes in YAML of this size; a body may be six times as large, which takes seconds to parse.
 DENSE = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx: [" + b"a," * (MIB // 4) + b"a]\n"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 class Slow:
-    """Has long requests worked upon until it is told to end that."""
+    """A handler whose long requests last until the test ends them."""
 
     def __init__(self) -> None:
         self.may_end = threading.Event()
@@ -45,7 +45,7 @@ def asking(path: str, body: bytes = b"") -> bytes:
 
 
 async def answers_to_two() -> tuple[bytes, bytes]:
-    """Return what somebody is told while another's long request is read, and what the other one is told then."""
+    """Return the answer to one client while another's long request is parsed, and then the answer to the other."""
     loop, slow = asyncio.get_running_loop(), Slow()
     crowd = ServerConnections(loop)
     server = await loop.create_server(lambda: EventLoopConnection(slow, crowd), "127.0.0.1", 0)
@@ -67,7 +67,7 @@ async def answers_to_two() -> tuple[bytes, bytes]:
     return meanwhile, then
 
 
-def test_others_are_answered_while_a_request_is_read_apart_and_its_own_client_in_order() -> None:
+def test_other_clients_are_served_while_a_worker_thread_parses_and_the_same_client_in_order() -> None:
     meanwhile, then = asyncio.run(answers_to_two())
 
     assert meanwhile.endswith(b"/other None;")
@@ -108,7 +108,7 @@ def test_dense_yaml_does_not_delay_other_clients(server: Attacked) -> None:
     assert answer == b"HTTP/1.1 201"
 
 
-def test_a_server_ends_while_it_reads_dense_yaml(server: Attacked) -> None:
+def test_a_server_shuts_down_while_it_parses_dense_yaml(server: Attacked) -> None:
     with send_dense(server) as connection:
         server.ask("/version")
         code = server.end()

@@ -191,7 +191,7 @@ def test_unsent_bytes_are_in_flight_and_unread_bytes_are_not(
             own.recv(1 << 20)
         assert not listener.has_bytes_in_flight([own])
 
-        _fill_send_buffer(own)  # what does not fit waits here, and the other side does not read what did
+        _fill_send_buffer(own)  # the rest waits here, because the other side does not read
         assert not listener.has_bytes_in_flight([own])
         own.close()
 

@@ -8,7 +8,7 @@ from batkube.api.connections.protocol.connection import Connection
 
 
 class SlowWire:
-    """A client that reads when it is told to."""
+    """A client that reads only when the test requests it."""
 
     def __init__(self, connection: Connection) -> None:
         self.sent = bytearray()

@@ -56,6 +56,6 @@ def test_streams_that_have_ended_are_not_counted() -> None:
 
 
 class Ended:
-    """A stream of which nothing is asked but its end."""
+    """A stream that can only be closed."""
 
     on_stopped = None

@@ -57,7 +57,7 @@ def test_a_custom_resource_without_columns_prints_its_age() -> None:
     assert printer.cells(WIDGET, NOW) == ["w", "5s"]
 
 
-def test_a_scale_is_printed_alike_for_built_in_and_custom_kinds() -> None:
+def test_a_scale_is_printed_equally_for_built_in_and_custom_kinds() -> None:
     deployments = TABLE.resource("apps", "v1", "deployments")
     assert deployments is not None
     custom = msgspec.structs.replace(deployments, custom=True)

@@ -105,7 +105,7 @@ def test_a_list_is_converted_in_one_request_to_the_requested_version(client: Cli
     for name, host, port in (("a", "host1", "80"), ("b", "host1", "8080"), ("c", "host2", "80")):
         assert client.ask("POST", V1, widget(name, "v1", hostPort=f"{host}:{port}"))["status"] == 201
     hook.reviews.clear()
-    # Another definition of the same versions, so that nothing is remembered.
+    # Another definition of the same versions, which is not cached.
     client.ask("PATCH", f"{DEFINITIONS}/widgets.example.com", {"spec": {"names": {"shortNames": ["w"]}}})
 
     chosen = client.ask("GET", V2, fieldSelector="host=host1")["body"]["items"]
@@ -129,7 +129,7 @@ def test_a_watch_reports_objects_in_its_own_version(client: Client, server: Serv
     events = watched(server, f"{V2}?watch=true&fieldSelector=host%3Dhost1&timeoutSeconds=3", change)
 
     reported = [(event["type"], event["object"]["metadata"]["name"], event["object"]["port"]) for event in events]
-    # What was chosen and is no more is told as it was.
+    # An object that is no longer selected is reported with its last selected state.
     assert reported == [("ADDED", "a", "80"), ("DELETED", "a", "80"), ("ADDED", "b", "81"), ("DELETED", "b", "81")]
 
 

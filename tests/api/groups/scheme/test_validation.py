@@ -1,4 +1,4 @@
-"""Objects with one mistake get the answer that a real kube-apiserver gave, and so do whole recordings, if at hand.
+"""Objects with one mistake get the recorded answer of a real kube-apiserver, and so do whole recordings, if available.
 
 `validation_answers.json` holds valid objects of every kind and, for each, changes that make it invalid with the causes
 that kube-apiserver v1.34.4 reported (asked with dryRun).
@@ -61,7 +61,7 @@ def prepared(resource: Resource, body: dict[str, Any], namespace: str = "default
 def causes_of(resource: Resource, body: dict[str, Any], namespace: str = "default") -> list[Cause]:
     try:
         value = prepared(resource, body, namespace)
-    except Failure as failure:  # the allocators of services refuse before validation
+    except Failure as failure:  # the allocators of services reject these before validation
         causes = (failure.details or {}).get("causes", [])
         return [(cause["reason"], cause["field"], cause["message"]) for cause in causes]
     return [(error.reason, error.field, error.message) for error in validation.validate_create(resource, value)]
@@ -94,7 +94,7 @@ def without_uids(causes: list[Cause]) -> list[Cause]:
     return [(reason, field, UID.sub("U", message)) for reason, field, message in causes]
 
 
-#: Another object of the case has it, or decides.
+#: Causes that depend on other objects of the case.
 _OF_OTHERS = re.compile("already allocated|label on the containing namespace")
 
 
@@ -103,7 +103,7 @@ def creations() -> Iterator[tuple[str, Resource, str, dict[str, Any], list[Cause
     for path in sorted(CASES.glob("*/*.json")):
         case = json.loads(path.read_text(encoding="utf-8"))
         if case["topic"] in ("admission", "auth", "crd", "mutating-policies", "policies", "webhooks"):
-            continue  # what these objects meet before validation is not modelled here
+            continue  # these objects are changed or rejected before validation, which is not modelled here
         for number, step in enumerate(case["steps"]):
             request, response = step.get("request", {}), step.get("response", {})
             body, parts = request.get("body"), request.get("path", "").strip("/").split("/")
@@ -141,7 +141,7 @@ def test_recorded_creations_have_the_recorded_causes() -> None:
     assert differences == []
 
 
-#: These come to validation with what conversion, strategies or allocators add.
+#: These are validated with fields that conversion, strategies or allocators add.
 NOT_ALONE = ("Job", "CronJob", "Service", "Event", "CertificateSigningRequest")
 
 

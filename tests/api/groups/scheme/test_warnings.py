@@ -40,7 +40,7 @@ def test_an_ordinary_pod_causes_no_warnings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "warning"),
     [
         (
             {"nodeSelector": {"beta.kubernetes.io/os": "linux"}},
@@ -72,8 +72,8 @@ def test_an_ordinary_pod_causes_no_warnings() -> None:
         ),
     ],
 )
-def test_a_questionable_pod_causes_warnings(spec: dict[str, Any], told: str) -> None:
-    assert pod(**spec) == [told]
+def test_a_questionable_pod_causes_warnings(spec: dict[str, Any], warning: str) -> None:
+    assert pod(**spec) == [warning]
 
 
 def test_a_variable_may_extend_an_earlier_value_but_overriding_it_causes_a_warning() -> None:
@@ -103,22 +103,22 @@ def test_a_template_is_checked_again_only_if_the_spec_changed() -> None:
 def test_an_invalid_tls_secret_causes_a_warning() -> None:
     block = "-----BEGIN {0}-----\nMTIzNA==\n-----END {0}-----\n"
 
-    def told(certificate: str, key: str) -> list[str]:
+    def warning(certificate: str, key: str) -> list[str]:
         data = {"tls.crt": certificate, "tls.key": key}
         encoded = {name: base64.b64encode(text.encode()).decode() for name, text in data.items()}
         return new("v1", "Secret", type="kubernetes.io/tls", data=encoded)
 
     certificate, key = block.format("CERTIFICATE"), block.format("PRIVATE KEY")
-    assert told("", "") == ["tls: failed to find any PEM data in certificate input"]
-    assert told(certificate, "junk") == ["tls: failed to find any PEM data in key input"]
-    assert told(certificate, certificate) == [
+    assert warning("", "") == ["tls: failed to find any PEM data in certificate input"]
+    assert warning(certificate, "junk") == ["tls: failed to find any PEM data in key input"]
+    assert warning(certificate, certificate) == [
         "tls: found a certificate rather than a key in the PEM for the private key"
     ]
-    assert told(key, certificate) == [
+    assert warning(key, certificate) == [
         "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may "
         "have been switched"
     ]
-    assert told(certificate, key) == ["x509: malformed certificate"]
+    assert warning(certificate, key) == ["x509: malformed certificate"]
     assert new("v1", "Secret", type="Opaque", data={}) == []
 
 

@@ -1,4 +1,4 @@
-"""Writes that wait for a webhook while their component goes on, and writes of suspended components."""
+"""Writes that wait for a webhook while their component continues, and writes of suspended components."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DELETION = WriteTarget("pods", "default/p", "delete")
 
 
 class Server:
-    """Writes that each call a webhook, which answers when the test says so."""
+    """Writes that each call a webhook, which answers when the test requests it."""
 
     def __init__(self) -> None:
         self.written: list[str] = []
@@ -115,7 +115,7 @@ def test_a_write_that_fails_at_once_fails_its_component(server: Server) -> None:
         server.deferred.run(STATUS, fail, NOW, "not stored yet")
 
 
-def test_a_bug_in_a_write_does_not_keep_the_next_one(server: Server) -> None:
+def test_a_bug_in_a_write_does_not_prevent_the_next_one(server: Server) -> None:
     def fail(now: Instant) -> str:
         raise ZeroDivisionError
 
@@ -157,7 +157,7 @@ def test_a_suspended_component_repeats_its_write_and_finds_the_answer(server: Se
     assert server.written == ["status"]
 
 
-def test_a_write_that_differs_each_time_is_carried_out_without_its_component(server: Server) -> None:
+def test_a_write_that_differs_in_every_attempt_is_executed_without_its_component(server: Server) -> None:
     for attempt in range(3):
         with pytest.raises(Suspended):
             server.reconcile(f"status at {attempt}")

@@ -9,7 +9,7 @@ PODS = "/api/v1/namespaces/default/pods"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
-def test_only_objects_come_as_tables(direct: Direct) -> None:
+def test_only_objects_can_be_returned_as_tables(direct: Direct) -> None:
     spec = {"containers": [{"name": "c", "image": "i"}]}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec}
     direct.ask("POST", PODS, pod)

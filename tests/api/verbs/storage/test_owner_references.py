@@ -7,7 +7,7 @@ from tests.api.verbs.storage.config_maps import CONFIG_MAPS, config_map
 from conformance.direct import MERGE, Direct
 
 
-def test_an_owner_is_an_owner_once(direct: Direct) -> None:
+def test_duplicate_owner_references_are_removed(direct: Direct) -> None:
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "u"}
     created = direct.ask("POST", CONFIG_MAPS, config_map("a", ownerReferences=[owner, owner]))
     patch = {"metadata": {"ownerReferences": [owner, {**owner, "name": "y"}, owner]}}

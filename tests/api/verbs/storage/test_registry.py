@@ -13,7 +13,7 @@ def names(answer: Answer) -> list[str]:
     return [item["metadata"]["name"] for item in answer.body["items"]]
 
 
-def test_a_name_that_is_given_and_taken_could_have_been_generated(direct: Direct) -> None:
+def test_a_conflict_of_an_explicit_name_beside_generate_name_is_retryable(direct: Direct) -> None:
     direct.ask("POST", CONFIG_MAPS, config_map("a"))
     answer = direct.ask("POST", CONFIG_MAPS, config_map("a", generateName="a-"))
 
@@ -21,9 +21,7 @@ def test_a_name_that_is_given_and_taken_could_have_been_generated(direct: Direct
     assert answer.body["details"]["retryAfterSeconds"] == 1
 
 
-def test_a_generated_name_that_is_taken_is_drawn_anew_but_not_for_ever(
-    direct: Direct, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_generated_name_that_is_taken_is_retried_a_few_times(direct: Direct, monkeypatch: pytest.MonkeyPatch) -> None:
     generated = {"metadata": {"generateName": "a-"}}
     monkeypatch.setattr(registry, "_NAME_LETTERS", "bc")  # which make 32 names
     names = [direct.ask("POST", CONFIG_MAPS, generated).body["metadata"]["name"] for _ in range(16)]

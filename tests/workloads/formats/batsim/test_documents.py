@@ -105,7 +105,7 @@ def test_the_machine_size_is_optional(write: Write) -> None:
 
 
 class TestProfiles:
-    def test_parallel_profiles_of_all_kinds(self, write: Write) -> None:
+    def test_parallel_profiles_of_all_kinds_are_read(self, write: Write) -> None:
         task = read_profile(write, type="parallel", cpu=[1e9, 2e9], com=[0, 1, 2, 3])
         assert task == Parallel(name="p", cpu_flops=(1e9, 2e9), com_bytes=(0, 1, 2, 3))
 

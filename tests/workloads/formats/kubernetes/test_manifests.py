@@ -79,7 +79,7 @@ def test_a_job_is_a_gang_with_a_pod_per_completion(tmp_path: Path) -> None:
         ({"completions": None, "parallelism": None}, 1, []),
     ],
 )
-def test_completions_and_parallelism(tmp_path: Path, spec: Fields, size: int, notes: list[str]) -> None:
+def test_completions_determine_the_size(tmp_path: Path, spec: Fields, size: int, notes: list[str]) -> None:
     workload = read(tmp_path, gang(**spec))
 
     assert workload.jobs[0].size == size
@@ -195,7 +195,7 @@ class TestRequests:
     def test_the_overhead_of_a_pod_is_added(self, tmp_path: Path) -> None:
         assert self.requests(tmp_path, overhead={"cpu": "250m", "memory": 100}) == {"cpu": 750, "memory": 100}
 
-    def test_a_limit_without_request_is_a_request(self, tmp_path: Path) -> None:
+    def test_a_limit_without_a_request_counts_as_the_request(self, tmp_path: Path) -> None:
         both = {"name": "c", "resources": {"limits": {"cpu": 2, "memory": "1Gi"}, "requests": {"cpu": 1}}}
 
         assert self.requests(tmp_path, containers=[both]) == {"cpu": 1000, "memory": 1 << 30}

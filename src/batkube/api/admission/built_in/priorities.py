@@ -53,7 +53,7 @@ def _resolve_priority(request: AdmissionRequest, spec: dict[str, Any]) -> tuple[
 
 
 def _default_class(request: AdmissionRequest) -> KubeObject | None:
-    """Return the class of pods that name none: of those marked as default, the one with the lowest value."""
+    """Return the default PriorityClass; of several marked as default, the one with the lowest value."""
     # Kubernetes: plugin/pkg/admission/priority/admission.go, getDefaultPriorityClass.
     defaults = [each for each, _ in request.store.entries(_PRIORITY_CLASSES).values() if each.get("globalDefault")]
     return min(defaults, key=lambda each: int(each["value"]), default=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from batkube.api.admission.request import AdmissionRequest
+from batkube.api.admission.request import AdmissionRequest, Plugin
 from batkube.api.requests import statuses
 from batkube.api.validation.problems import Problems
 from batkube.cluster.store import Key
@@ -13,9 +13,13 @@ CanResize = Callable[[Key], bool]
 """Returns whether the kubelet of a pod can change its resources."""
 
 
-def check_resize(request: AdmissionRequest, can_resize: CanResize) -> None:
-    """Reject the request as for a node without support for resizes (Kubernetes: ValidatePodResize)."""
-    if not can_resize(request.key):
-        problems = Problems()
-        problems.forbidden("spec", "Pod running on node without support for resize")
-        raise statuses.invalid(request.resource, request.name, problems)
+def resize_check(can_resize: CanResize) -> Plugin:
+    """Return the plugin that rejects resizes as for a node without support for them (Kubernetes: ValidatePodResize)."""
+
+    def check_resize(request: AdmissionRequest) -> None:
+        if not can_resize(request.key):
+            problems = Problems()
+            problems.forbidden("spec", "Pod running on node without support for resize")
+            raise statuses.invalid(request.resource, request.name, problems)
+
+    return check_resize

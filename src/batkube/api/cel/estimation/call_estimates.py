@@ -49,7 +49,7 @@ class EstimatedNode(NamedTuple):
 
     @property
     def size_or_max(self) -> int:
-        """The maximum size, or that of all values if it is unknown."""
+        """The maximum size, or the largest possible one if it is unknown."""
         return size_or_max(self.size)
 
 
@@ -100,7 +100,7 @@ _scan_string = _scan()
 
 
 def _list_traversal(call: OverloadCall) -> CallEstimate:
-    """Every element of a list, or every character of a string, is visited."""
+    """Estimate a function that visits every element of a list, or every character of a string."""
     items = call.arguments[0].type.parameters
     if not items:
         return _scan_string(call)
@@ -150,7 +150,7 @@ def _substring_search(call: OverloadCall) -> CallEstimate:
 
 
 def _ip(call: OverloadCall) -> CallEstimate:
-    """The address of a CIDR is a field; that of a string is parsed."""
+    """Estimate `ip(x)`: reading the address of a CIDR is one step, a string has to be parsed."""
     return _scan_string(call) if call.parameters[0].name == "string" else CallEstimate(1)
 
 

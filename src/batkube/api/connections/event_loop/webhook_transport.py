@@ -5,13 +5,13 @@ Errors are worded as by Go's net/http and client-go, since kube-apiserver passes
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import functools
 import http.client
 import io
 import socket
 import ssl
-import threading
 from asyncio import AbstractEventLoop
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -98,7 +98,7 @@ def _post(request: WebhookRequest) -> WebhookResponse:
 
 
 class _Deadline:
-    """The end of a call's time."""
+    """The deadline of a webhook call."""
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
@@ -128,7 +128,7 @@ class _DeadlineSocket(io.RawIOBase):
             left = left[self._socket.send(left) :]
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        """Return a reader, which may be read when this object is closed already, as that of a socket."""
+        """Return a reader that works even after this object is closed, like that of a socket."""
         return io.BufferedReader(_DeadlineSocket(self._socket, self._deadline))
 
     def readable(self) -> bool:
@@ -179,9 +179,9 @@ def _status_message(body: bytes) -> str:
 
 
 class WebhookThreads:
-    """Runs the webhook calls of a server in threads of which at most `_MAX_CALLS` exist; further calls queue.
+    """Runs the webhook calls of a server in at most `_MAX_CALLS` threads; further calls are queued.
 
-    A queued call's timeout runs already (`WebhookCalls`), so that calls of a webhook that does not answer fail in time.
+    The timeout of a call includes its time in the queue (`WebhookCalls`), so calls of a dead webhook fail in time.
     """
 
     def __init__(self, loop: AbstractEventLoop) -> None:
@@ -208,8 +208,9 @@ class WebhookThreads:
     def _start_queued(self) -> None:
         while self._queue and self._running < _MAX_CALLS:
             self._running += 1
-            # A daemon thread does not delay the exit of the process.
-            threading.Thread(target=self._run, args=self._queue.popleft(), daemon=True).start()
+            # Unlike Thread.start, this does not wait until the thread runs; no request could be handled meanwhile. Like
+            # a daemon thread, it does not delay the exit of the process.
+            _thread.start_new_thread(self._run, self._queue.popleft())
 
     def _run(self, call: Callable[[], None], on_finished: Callable[[], None]) -> None:
         try:

@@ -303,7 +303,8 @@ class PolledServer:
         """Reduce the announcement of the last piece to what the kernel has sent, if it did not fit into the window.
 
         The rest arrives when the program has read enough, at an arbitrary real time. A piece may also wait for the
-        acknowledgement of earlier ones, so this does nothing before the longest delay of one has passed.
+        acknowledgement of earlier ones, so this does nothing until the longest possible delay of an acknowledgement has
+        passed.
         """
         peer = self._last_sent_to
         if peer is None or peer.sock.fileno() < 0 or self._sent_at.real_s < _MAX_ACK_DELAY_S:

@@ -19,7 +19,7 @@ _WEBHOOK_NOT_CALLED = FidelityNote(
 def note_unsupported_features(
     definition: KubeObject, kinds: Iterable[CustomKind], notes: FidelityNotes, *, webhooks: bool
 ) -> None:
-    """Record the features of a definition that have no effect; `webhooks` tells whether webhooks are called."""
+    """Record the features of a definition that have no effect; `webhooks` says whether webhooks are called."""
     name = definition["metadata"]["name"]
     if not webhooks and is_converted_by_webhook(definition):
         notes.add(_WEBHOOK_NOT_CALLED, name)

@@ -41,7 +41,7 @@ def prepare_job_create(job: dict[str, Any], _context: StrategyContext) -> None:
 
 
 def copy_template_labels(job: dict[str, Any], _old: object = None, _context: StrategyContext | None = None) -> None:
-    """Label a job without labels like its template."""
+    """Copy the template's labels to a job that has none."""
     labels = (job["spec"].get("template", {}).get("metadata") or {}).get("labels")
     if labels and not job["metadata"].get("labels"):
         job["metadata"]["labels"] = labels

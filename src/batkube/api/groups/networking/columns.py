@@ -60,7 +60,7 @@ def service_cidr_cells(value: KubeObject, now: Instant) -> list[Any]:
 
 
 def ip_address_cells(value: KubeObject, now: Instant) -> list[Any]:
-    """Return the cells of an IPAddress: one more than it has columns, as in kube-apiserver."""
+    """Return the cells of an IPAddress: one more than there are columns, as in kube-apiserver."""
     parent = value.get("spec", {}).get("parentRef")
     text = NONE
     if parent is not None:

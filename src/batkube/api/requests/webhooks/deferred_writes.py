@@ -1,4 +1,4 @@
-"""Writes that wait for a webhook while the component that requested them goes on.
+"""Writes that wait for a webhook while the component that requested them continues.
 
 Kubelets and recorders of events have acted already when they write, and cannot act again. In Kubernetes, their writes
 wait in goroutines of their own (pkg/kubelet/status/status_manager.go; client-go: tools/record/event.go). Here a write
@@ -120,4 +120,4 @@ class DeferredWrites:
 
 
 def _ignore(failure: Failure | None, result: object) -> None:
-    """Ignore the result: the component has gone on."""
+    """Ignore the result: the component did not wait for it."""

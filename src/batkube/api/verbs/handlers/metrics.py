@@ -45,7 +45,7 @@ class MetricsApi:
             return _respond(call, self._pod_metrics(call, pod))
         items = [
             self._pod_metrics(call, pod)
-            for _, (pod, _) in _selection(call).select(self._store.entries("pods"))
+            for _, (pod, _) in _selection(call).select(self._store.view("pods"))
             if is_running(pod)
         ]
         return _respond(call, _metrics_list(call, items))
@@ -62,7 +62,7 @@ class MetricsApi:
             )
         items = [
             _metrics_object(call, node, "NodeMetrics", usage=_format_usage(usage.get(key, {})))
-            for key, (node, _) in _selection(call).select(self._store.entries("nodes"))
+            for key, (node, _) in _selection(call).select(self._store.view("nodes"))
         ]
         return _respond(call, _metrics_list(call, items))
 

@@ -216,7 +216,7 @@ class ObjectRequestHandler:
         if options.send_initial_events or (version == 0 and options.send_initial_events is None):
             if version > store.version:
                 raise listing.resource_version_too_large(version, store.version)
-            initial = [entry for _, entry in selection.select(store.entries(call.resource.storage))]
+            initial = [entry for _, entry in selection.select(store.view(call.resource.storage))]
             self._served_kinds.prepare_conversion(call.resource, [value for value, _ in initial])
             send_initial_events_end = options.bookmarks
         if initial is not None or version == 0:

@@ -1,8 +1,8 @@
 """Writes of components to many objects at once, such as the pods of a job, at little more than the cost of one.
 
-Kubelets and the workload's jobs write statuses and delete pods by the thousand. Where nothing can object to such a
-write (`is_name_dependent`) and no finalizer delays it, it is one batch of changes in the store. Otherwise each object
-is written like any other.
+Kubelets and the workload's jobs write statuses and delete pods by the thousand. Where nothing can reject such a write
+(`is_name_dependent`) and no finalizer delays it, it is one batch of changes in the store. Otherwise each object is
+written like any other.
 
 A batch of statuses does not record field ownership: no client applies these fields, and the records would double the
 size of a pod (docs/reference/api-differences.md).

@@ -17,6 +17,7 @@ from batkube.api.decoding.json_syntax import ParseError, check_syntax
 from batkube.api.requests.options import ListOptions, parse_resource_version
 from batkube.api.requests.statuses import Failure, bad_request
 from batkube.api.verbs.storage.selection import Selection
+from batkube.cluster.sorted_view import SortedView
 from batkube.cluster.store import Compacted, Entry, Key, Store
 
 _TOKEN_VERSION = "meta.k8s.io/v1"
@@ -116,12 +117,12 @@ def list_page(store: Store, storage: str, namespace: str, selection: Selection, 
     )
     limit = options.limit if options.resource_version != "0" else 0
     if not exact:
-        return _page_from(store.entries(storage), limit, store.version, prefix, selection)
+        return _page_from(store.view(storage), limit, store.version, prefix, selection)
     try:
-        entries = store.entries_at(storage, version)
+        view = store.view(storage, version)
     except Compacted as problem:
         raise expired("The resourceVersion for the provided list is too old.") from problem
-    return _page_from(entries, limit, version, prefix, selection)
+    return _page_from(view, limit, version, prefix, selection)
 
 
 def _next_page(store: Store, storage: str, prefix: str, selection: Selection, options: ListOptions) -> Page:
@@ -133,32 +134,32 @@ def _next_page(store: Store, storage: str, prefix: str, selection: Selection, op
     if version > store.version:
         raise resource_version_too_large(version, store.version)
     try:
-        entries = store.entries_at(storage, version)
+        view = store.view(storage, version)
     except Compacted as problem:
         relative = "/" + start.removeprefix(prefix)
         raise expired(_NO_CONSISTENT_PAGE, _encode_token(-1, relative)) from problem
     limit = 0 if options.resource_version == "0" else options.limit
-    return _page_from(entries, limit, version, prefix, selection, start)
+    return _page_from(view, limit, version, prefix, selection, start)
 
 
 def _page_from(
-    entries: dict[Key, Entry], limit: int, version: int, prefix: str, selection: Selection, start: str = ""
+    view: SortedView[Key, Entry], limit: int, version: int, prefix: str, selection: Selection, start: str = ""
 ) -> Page:
     """Return the first `limit` entries from `start` on, with a continue token for the rest.
 
-    kube-apiserver sets the token if there are more keys, whether they match or not, so the next page may be empty.
+    kube-apiserver sets the token if there are more keys, whether they match or not, so the next page may be empty. If
+    it finds the matches by an index, it sets the token only if more objects match.
     """
-    matches = selection.select(entries)
-    if start:
-        matches = [item for item in matches if item[0] >= start]
+    page = selection.select(view, start, limit or None)
     metadata: dict[str, Any] = {"resourceVersion": str(version)}
-    if limit and len(matches) >= limit and not selection.is_single:
-        last = matches[limit - 1][0]
-        remaining = len(matches) - limit
-        scans = selection.is_partial and not selection.is_indexed
-        if remaining or (scans and any(key > last and key.startswith(prefix) for key in entries)):
+    if limit and len(page) >= limit and not selection.is_single:
+        last = page[-1][0]
+        if selection.is_indexed:
+            remaining = len(selection.select(view, f"{last}\0", 1))
+        else:
+            remaining = selection.count_keys(view, f"{last}\0")
+        if remaining:
             metadata["continue"] = _encode_token(version, f"/{last.removeprefix(prefix)}\0")
             if not selection.is_partial:
                 metadata["remainingItemCount"] = remaining
-        matches = matches[:limit]
-    return Page([entry for _, entry in matches], metadata)
+    return Page([entry for _, entry in page], metadata)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 from batkube.api.requests.field_selectors import NAME
 from batkube.api.requests.options import ListOptions
+from batkube.cluster.sorted_view import SortedView
 from batkube.cluster.store import Entry, Key, KubeObject
 
 _NODE_NAME_FIELD = "spec.nodeName"
@@ -24,6 +26,8 @@ class Selection:
         """`in_version` converts stored objects to the requested version before fields are compared."""
         self._to_requested_version = in_version
         self._prefix = f"{namespace}/" if namespace else ""
+        #: The first key after those of the namespace: `0` follows `/`.
+        self._end = f"{namespace}0" if namespace else None
         exact_name = name or options.fields.exact(NAME) or ""
         #: The key to match, or the suffix of matching keys if any namespace matches.
         self._key = Key(self._prefix + exact_name) if exact_name else None
@@ -51,12 +55,21 @@ class Selection:
             return True
         return self._fields.matches(value if self._to_requested_version is None else self._to_requested_version(value))
 
-    def select(self, entries: dict[Key, Entry]) -> list[tuple[Key, Entry]]:
-        """Return the matching entries sorted by key, as kube-apiserver does."""
+    def select(
+        self, view: SortedView[Key, Entry], start: str = "", limit: int | None = None
+    ) -> list[tuple[Key, Entry]]:
+        """Return the first `limit` matching entries from `start` on, sorted by key, as kube-apiserver does."""
         if self.is_single and self._key is not None:
-            entry = entries.get(self._key)
-            return [(self._key, entry)] if entry is not None and self.matches_object(entry[0]) else []
-        keys = sorted(filter(self.matches_key, entries)) if self._key or self._prefix else sorted(entries)
-        if self._labels is None and self._fields is None:
-            return [(key, entries[key]) for key in keys]
-        return [(key, entries[key]) for key in keys if self.matches_object(entries[key][0])]
+            entry = view.get(self._key)
+            is_match = entry is not None and self._key >= start and self.matches_object(entry[0])
+            return [(self._key, entry)] if entry is not None and is_match else []
+        entries = view.between(max(start, self._prefix), self._end)
+        if self._key_suffix:
+            entries = (item for item in entries if self.matches_key(item[0]))
+        if self._labels is not None or self._fields is not None:
+            entries = (item for item in entries if self.matches_object(item[1][0]))
+        return list(itertools.islice(entries, limit))
+
+    def count_keys(self, view: SortedView[Key, Entry], start: str) -> int:
+        """Return the number of objects of the namespace from key `start` on, whether they match or not."""
+        return view.count(max(start, self._prefix), self._end)

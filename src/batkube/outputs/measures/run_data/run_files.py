@@ -40,6 +40,9 @@ _DEVICE_NUMBER_COLUMNS = ("allocated", "freed")
 class RunFiles:
     """The files of one run. Times are in seconds of virtual time; job ids are always text."""
 
+    #: The run's name in tables and charts; empty for its default name.
+    label = ""
+
     def __init__(self, path: str | Path) -> None:
         #: The given path: a folder or a jobs.csv.
         self.path = Path(path)
@@ -246,7 +249,9 @@ class RunFiles:
 
     @property
     def name(self) -> str:
-        """Default name of the run: its folder's name, or its file's without `_jobs.csv`."""
+        """Name of the run: its label, else its folder's name, or its file's without `_jobs.csv`."""
+        if self.label:
+            return self.label
         name = self.path.resolve().name
         return name.removesuffix(".csv").removesuffix("_jobs") if self.path.is_file() else name
 

@@ -1,6 +1,7 @@
-"""Read the effective requests of a pod from its manifest, in whole units. A limit without a request is a request.
+"""Read the effective requests of a pod from its manifest, in whole units.
 
-`pod_totals` combines the requests of the containers.
+A resource with a limit but no request is requested up to its limit. `pod_totals` combines the requests of the
+containers.
 """
 
 from __future__ import annotations

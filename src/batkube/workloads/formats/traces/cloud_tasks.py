@@ -35,7 +35,7 @@ STARTED_BEFORE_TRACE = FidelityNote(
 NO_END = FidelityNote("workload", "a task has no end in the trace and is left out")
 NEVER_STARTED = FidelityNote("workload", "a task of the trace never started and is left out")
 FAILED = FidelityNote(
-    "workload", "a task did not succeed in the trace (failed, killed, evicted, …); here it runs as long, and succeeds"
+    "workload", "a task did not succeed in the trace (failed, killed, evicted, …); here it does, after the same time"
 )
 EARLIER_ATTEMPT = FidelityNote("workload", "an attempt of a task before its last one is left out")
 NO_REQUESTS = FidelityNote("workload", "a task of the trace has no requests; here it requests nothing")

@@ -43,7 +43,7 @@ SHARED_GPU = FidelityNote(
     "workload", "a pod requests a fraction of a GPU (gpu_milli below 1000); here it requests a whole one"
 )
 GPU_MODEL_IGNORED = FidelityNote("workload", "a pod requires certain GPU models (gpu_spec); here any GPU is accepted")
-FAILED = FidelityNote("workload", "a pod failed in the trace; here it runs as long and succeeds")
+FAILED = FidelityNote("workload", "a pod failed in the trace; here it succeeds after the same time")
 
 
 def read_openb(path: Path, name: str) -> Workload:

@@ -47,7 +47,7 @@ NEVER_STARTED = FidelityNote(
 )
 NOT_FINISHED = FidelityNote("workload", "a job of the trace has not ended and is left out")
 FAILED = FidelityNote(
-    "workload", "a job did not complete in the trace (failed, cancelled, …); here it runs as long, and succeeds"
+    "workload", "a job did not complete in the trace (failed, cancelled, …); here it does, after the same time"
 )
 SUSPENDED = FidelityNote(
     "workload",
@@ -55,7 +55,7 @@ SUSPENDED = FidelityNote(
 )
 HETEROGENEOUS = FidelityNote(
     "workload",
-    "a component of a heterogeneous job (17+0, 17+1, …) becomes a job of its own; here components start separately",
+    "a component of a heterogeneous job (17+0, 17+1, …) becomes a separate job; here components start separately",
 )
 
 
@@ -131,7 +131,9 @@ class _SacctJobs:
                 walltime=limit,
                 requests=requests,
                 user=cells.get("User", ""),
-                queue=cells.get("Partition", "").partition(",")[0],
+                # Slurm's partitions are both: jobs are submitted to one, and run on its nodes.
+                queue=(partition := cells.get("Partition", "").partition(",")[0]),
+                partition=partition,
             )
         )
 

@@ -38,7 +38,7 @@ class SacctRows:
     """The lines of a list after the first one, as (number, columns by name)."""
 
     def __init__(self, path: Path, text: Iterator[str]) -> None:
-        """Read the header. Raises InputError if the first line is not one."""
+        """Read the header. Raises InputError if the first line is not a header."""
         header = next(text)
         self._lines = text
         self._path = path
