@@ -25,6 +25,7 @@ _COMMANDS = {
     "kubeflux": "Schedule the pods of a live cluster with KubeFlux.",
     "scheduler": "Schedule the pods of a live cluster with a policy.",
     "policies": "List the in-process policies.",
+    "show": "Show a run in a browser: any instant, any node, any job.",
     "gantt": "Draw a Gantt chart of a run.",
     "chart": "Draw machine states, free resources or the queue over time.",
     "compare": "Compare runs of one workload, metric by metric.",

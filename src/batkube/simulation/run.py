@@ -9,7 +9,7 @@ import sys
 import tempfile
 import traceback
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -178,10 +178,12 @@ def execute(
     progress: ProgressListener | None = None,
     builder: Builder | None = None,
     own_policy: PolicyObject | None = None,
+    on_assembled: Callable[[Simulation], None] | None = None,
 ) -> RunRecord:
     """Run `scenario` into the folder `out` and return its record.
 
-    With `pack`, the inputs are copied into the folder. A run that fails writes its results so far, and then raises
+    With `pack`, the inputs are copied into the folder. `on_assembled` is called before time advances; what it observes
+    it must not change. A run that fails writes its results so far, and then raises
     RunFailed, or Bug for an internal error.
     """
     folder = OutputFolder(out, force=force)
@@ -209,6 +211,8 @@ def execute(
             try:
                 with time_limit(scenario.time_limit):
                     simulation = assemble(inputs, journal, reasons, pods_file, states_file, folder.file("scheduler"))
+                    if on_assembled is not None:
+                        on_assembled(simulation)
                     _run_to_end(simulation, inputs, progress)
             except (Exception, KeyboardInterrupt) as error:
                 failure = _failure(error, inputs, simulation)

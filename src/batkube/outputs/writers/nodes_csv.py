@@ -79,10 +79,11 @@ def _machine_cells(machine: Machine) -> str:
         str(machine.id),
         *amount_cells(capacity, _COLUMN_RESOURCES),
         json.dumps(other) if other else "",
-        *(_first_label(machine.labels, names) for names in (ZONE_LABELS, RACK_LABELS, POOL_LABELS)),
+        *(first_label(machine.labels, names) for names in (ZONE_LABELS, RACK_LABELS, POOL_LABELS)),
     )
     return ",".join(map(csv_field, cells))
 
 
-def _first_label(labels: Mapping[str, str], names: Sequence[str]) -> str:
+def first_label(labels: Mapping[str, str], names: Sequence[str]) -> str:
+    """Return the first of these labels that a node has; "" if it has none of them."""
     return next((labels[name] for name in names if name in labels), "")
