@@ -11,7 +11,7 @@ from tests.outputs.playback.lives import Lives, lives
 
 from batkube.kernel.instants import Instant
 from batkube.outputs.playback.deltas import deltas_of
-from batkube.outputs.playback.model import Node, Period
+from batkube.outputs.playback.model import NodePeriod, RecordedNode
 from batkube.page.columns import ColumnEncoder, resources_of
 
 
@@ -51,6 +51,6 @@ def test_chunks_are_the_columns_of_the_whole(run: Lives, cuts: list[float]) -> N
 
 def test_usual_resources_come_first() -> None:
     capacity = {"example.com/b": 1, "pods": 110, "cpu": 4000, "nvidia.com/gpu": 2, "example.com/a": 1, "memory": 0}
-    node = Node(0, "n", 0, capacity, "", "", "", (Period(Instant(0)),))
+    node = RecordedNode(0, "n", 0, capacity, "", "", "", (NodePeriod(Instant(0)),))
 
     assert resources_of([node]) == ("cpu", "nvidia.com/gpu", "pods", "example.com/a", "example.com/b")

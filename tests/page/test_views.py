@@ -12,7 +12,7 @@ from tests.page.pages import TIMEOUT_MS, OpenPage, PageOpener, page_of
 import batkube
 from batkube.cluster.mapping import kube_name
 from batkube.kernel.instants import Instant
-from batkube.outputs.playback.model import Node, Period
+from batkube.outputs.playback.model import NodePeriod, RecordedNode
 from batkube.page.document import page_of_runs
 
 expect.set_options(timeout=TIMEOUT_MS)
@@ -176,7 +176,7 @@ def test_names_that_are_markup_or_very_long_are_harmless(open_page: PageOpener, 
 
 def test_the_longest_name_of_a_node_is_shown_whole(open_page: PageOpener) -> None:
     """In a served cluster; the nodes of a run have shorter ones."""
-    node = Node(0, LONG, 0, {"cpu": 1000}, LONG, "", "", (Period(Instant(0)),))
+    node = RecordedNode(0, LONG, 0, {"cpu": 1000}, LONG, "", "", (NodePeriod(Instant(0)),))
     page = open_page(page_of(Lives((node,), (), (), {}))).browser_page
 
     page.get_by_role("img", name="Heat map").press("ArrowRight")

@@ -12,7 +12,7 @@ from typing import Any
 from batkube.kernel.instants import Instant, format_seconds
 from batkube.kernel.quantities import CPU, GPU, MACHINE, MEMORY, PODS
 from batkube.outputs.playback.deltas import Delta, DeltaKind
-from batkube.outputs.playback.model import Job, Node, NodeStatus, Pod
+from batkube.outputs.playback.model import NodeStatus, RecordedJob, RecordedNode, RecordedPod
 
 ColumnChunk = dict[str, Any]
 
@@ -23,7 +23,7 @@ _KINDS = {kind: position for position, kind in enumerate(DeltaKind)}
 _STATUSES = {str(status): position for position, status in enumerate(NodeStatus)}
 
 
-def resources_of(nodes: Iterable[Node]) -> tuple[str, ...]:
+def resources_of(nodes: Iterable[RecordedNode]) -> tuple[str, ...]:
     """Return the resources of which a node has some: the usual ones first, then the others in order of their names."""
     names = {name for node in nodes for name, amount in node.capacity.items() if amount}
     usual = [name for name in _USUAL_RESOURCES if name in names]
@@ -42,9 +42,9 @@ class ColumnEncoder:
 
     def chunk(
         self,
-        nodes: Sequence[Node],
-        jobs: Sequence[Job],
-        pods: Sequence[Pod],
+        nodes: Sequence[RecordedNode],
+        jobs: Sequence[RecordedJob],
+        pods: Sequence[RecordedPod],
         deltas: Sequence[Delta],
         end: Instant,
     ) -> ColumnChunk:
@@ -63,7 +63,7 @@ class ColumnEncoder:
             "end": end // _NS_PER_MICROSECOND,
         }
 
-    def _node_columns(self, nodes: Sequence[Node]) -> dict[str, Any]:
+    def _node_columns(self, nodes: Sequence[RecordedNode]) -> dict[str, Any]:
         for node in nodes:
             self._nodes[node.name] = len(self._nodes)
         return {
@@ -74,7 +74,7 @@ class ColumnEncoder:
             "pool": [self._text(node.pool) for node in nodes],
         }
 
-    def _job_columns(self, jobs: Sequence[Job]) -> dict[str, Any]:
+    def _job_columns(self, jobs: Sequence[RecordedJob]) -> dict[str, Any]:
         walltimes = ["" if job.walltime is None else format_seconds(job.walltime) for job in jobs]
         return {
             "name": [job.key for job in jobs],
@@ -84,7 +84,7 @@ class ColumnEncoder:
             "walltime": [self._text(walltime.rstrip("0").rstrip(".")) for walltime in walltimes],
         }
 
-    def _pod_columns(self, pods: Sequence[Pod]) -> dict[str, Any]:
+    def _pod_columns(self, pods: Sequence[RecordedPod]) -> dict[str, Any]:
         return {
             "name": [pod.name for pod in pods],
             "job": [-1 if pod.job is None else pod.job for pod in pods],

@@ -182,9 +182,9 @@ def execute(
 ) -> RunRecord:
     """Run `scenario` into the folder `out` and return its record.
 
-    With `pack`, the inputs are copied into the folder. `on_assembled` is called before time advances; what it observes
-    it must not change. A run that fails writes its results so far, and then raises
-    RunFailed, or Bug for an internal error.
+    With `pack`, the inputs are copied into the folder. `on_assembled` is called before time advances, and must not
+    change the simulation. A run that fails writes its results so far, and then raises RunFailed, or Bug for an internal
+    error.
     """
     folder = OutputFolder(out, force=force)
     stopwatch = CpuStopwatch()
@@ -233,12 +233,15 @@ def execute(
                 failure = as_bug(error, "while outputs were written")
             record.write_bug(folder, failure)
     log.info("written to %s after %.2f s", folder.path, stopwatch.real_s)
-    if failure is None:
-        return record
-    partial_results = f"what was computed until then is in {folder.path}"
-    raise (
-        as_bug(failure, partial_results) if isinstance(failure, Bug) else RunFailed(f"{failure}\n  {partial_results}")
-    ) from failure
+    if failure is not None:
+        raise _with_partial_results(failure, folder) from failure
+    return record
+
+
+def _with_partial_results(failure: RunFailed | Bug, folder: OutputFolder) -> RunFailed | Bug:
+    """Return the failure with the place of the results so far."""
+    text = f"what was computed until then is in {folder.path}"
+    return as_bug(failure, text) if isinstance(failure, Bug) else RunFailed(f"{failure}\n  {text}")
 
 
 def _open_reasons(scenario: Scenario, folder: OutputFolder) -> AbstractContextManager[BinaryIO | None]:

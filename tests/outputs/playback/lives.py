@@ -10,11 +10,11 @@ from batkube.kernel.instants import Instant
 from batkube.outputs.playback.deltas import Attempt
 from batkube.outputs.playback.model import (
     Execution,
-    Job,
-    Node,
+    NodePeriod,
     NodeStatus,
-    Period,
-    Pod,
+    RecordedJob,
+    RecordedNode,
+    RecordedPod,
     StatusChange,
 )
 
@@ -24,9 +24,9 @@ STATUSES = st.sampled_from(NodeStatus)
 
 
 class Lives(NamedTuple):
-    nodes: tuple[Node, ...]
-    jobs: tuple[Job, ...]
-    pods: tuple[Pod, ...]
+    nodes: tuple[RecordedNode, ...]
+    jobs: tuple[RecordedJob, ...]
+    pods: tuple[RecordedPod, ...]
     attempts: dict[int, list[Attempt]]
 
 
@@ -39,20 +39,20 @@ def lives(draw: st.DrawFn) -> Lives:
     return Lives(nodes, jobs, pods, attempts)
 
 
-def _node(draw: st.DrawFn, number: int) -> Node:
+def _node(draw: st.DrawFn, number: int) -> RecordedNode:
     """A node that exists in one or two periods, and changes its status inside them."""
     edges = sorted(draw(st.sets(INSTANTS, min_size=1, max_size=4)))
     ends: list[Instant | None] = [*edges, None]
-    periods = tuple(Period(begin, end) for begin, end in zip(edges[::2], ends[1::2], strict=False))
+    periods = tuple(NodePeriod(begin, end) for begin, end in zip(edges[::2], ends[1::2], strict=False))
     changes = {period.begin: NodeStatus.READY for period in periods}
     for at, status in draw(st.dictionaries(INSTANTS, STATUSES)).items():
         if any(period.contains(at) for period in periods):
             changes[at] = status
     statuses = tuple(StatusChange(at, status) for at, status in sorted(changes.items()))
-    return Node(number, f"node-{number}", number, {"cpu": 4000}, "", "", "", periods, statuses)
+    return RecordedNode(number, f"node-{number}", number, {"cpu": 4000}, "", "", "", periods, statuses)
 
 
-def _job(draw: st.DrawFn, number: int) -> Job:
+def _job(draw: st.DrawFn, number: int) -> RecordedJob:
     """A job that was queued up to three times."""
     edges = sorted(draw(st.lists(INSTANTS, min_size=1, max_size=4)))
     executions = []
@@ -60,10 +60,10 @@ def _job(draw: st.DrawFn, number: int) -> Job:
         latest = edges[-1] if ended is None else ended
         started = draw(st.none() | st.sampled_from([queued, latest]))
         executions.append(Execution(queued, started, ended))
-    return Job(number, f"w0!{number}", str(number), "w0", tuple(executions))
+    return RecordedJob(number, f"w0!{number}", str(number), "w0", tuple(executions))
 
 
-def _pod(draw: st.DrawFn, number: int) -> Pod:
+def _pod(draw: st.DrawFn, number: int) -> RecordedPod:
     """A pod that reached some of its phases, perhaps all at one instant; each node has room for all pods."""
     times: list[Instant | None] = [*sorted(draw(st.lists(INSTANTS, min_size=4, max_size=4)))]
     created = times[0]
@@ -74,4 +74,6 @@ def _pod(draw: st.DrawFn, number: int) -> Pod:
         ended = times[3]
     node = "" if bound is None else f"node-{draw(st.integers(0, 3))}"
     requests = {"cpu": 500}
-    return Pod(number, f"pod-{number}", None, node, created, bound, started, ended, "Failed", 1, "", "", requests)
+    return RecordedPod(
+        number, f"pod-{number}", None, node, created, bound, started, ended, "Failed", 1, "", "", requests
+    )

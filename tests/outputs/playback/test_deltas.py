@@ -7,13 +7,13 @@ from tests.outputs.playback.lives import Lives, lives
 
 from batkube.kernel.instants import Instant
 from batkube.outputs.playback.deltas import Attempt, DeltaKind, deltas_of
-from batkube.outputs.playback.model import Execution, Job, Pod
+from batkube.outputs.playback.model import Execution, RecordedJob, RecordedPod
 from batkube.outputs.playback.states import StateFold
 
 
-def pod(number: int, created: int, bound: int, ended: int) -> Pod:
+def pod(number: int, created: int, bound: int, ended: int) -> RecordedPod:
     instants = map(Instant, (created, bound, bound, ended))
-    return Pod(number, str(number), None, "a", *instants, "Succeeded", 1, "", "", {"cpu": 1000})
+    return RecordedPod(number, str(number), None, "a", *instants, "Succeeded", 1, "", "", {"cpu": 1000})
 
 
 @given(lives())
@@ -52,7 +52,7 @@ def test_a_job_that_is_evicted_at_its_start_waits_again() -> None:
     executions = (Execution(Instant(0), Instant(4), Instant(4)), Execution(Instant(4)))
     fold = StateFold([], [])
 
-    for delta in deltas_of([], [Job(0, "w0!1", "1", "w0", executions)], [], {}):
+    for delta in deltas_of([], [RecordedJob(0, "w0!1", "1", "w0", executions)], [], {}):
         fold.apply(delta)
 
     assert (fold.waiting_jobs, fold.running_jobs) == ({0}, set())

@@ -7,7 +7,7 @@ from tests.outputs.playback.lives import Lives, lives
 
 from batkube.kernel.instants import Instant
 from batkube.outputs.playback.deltas import deltas_of
-from batkube.outputs.playback.model import Node, NodeStatus, Period, Pod, StatusChange
+from batkube.outputs.playback.model import NodePeriod, NodeStatus, RecordedNode, RecordedPod, StatusChange
 from batkube.outputs.playback.states import NodeState, State, StateFold, state_of
 
 
@@ -25,13 +25,15 @@ def test_the_state_at_any_instant_is_the_fold_of_the_deltas_until_then(run: Live
 
 
 def test_a_state_has_nodes_with_their_pods_and_what_they_hold() -> None:
-    node = Node(
-        0, "a", 0, {"cpu": 4000}, "", "", "", (Period(Instant(0)),), (StatusChange(Instant(0), NodeStatus.READY),)
+    node = RecordedNode(
+        0, "a", 0, {"cpu": 4000}, "", "", "", (NodePeriod(Instant(0)),), (StatusChange(Instant(0), NodeStatus.READY),)
     )
     times = [(0, 1, 2, 9), (0, 1, None, None), (3, None, None, None)]
     pods = [
-        Pod(number, str(number), None, "a" if bound else "", Instant(created), *_instants(bound, started, ended),
-            "Running", 1, "", "", {"cpu": 1500})
+        RecordedPod(
+            number, str(number), None, "a" if bound else "", Instant(created), *_instants(bound, started, ended),
+            "Running", 1, "", "", {"cpu": 1500},
+        )
         for number, (created, bound, started, ended) in enumerate(times)
     ]  # fmt: skip
 
@@ -43,8 +45,8 @@ def test_a_state_has_nodes_with_their_pods_and_what_they_hold() -> None:
 
 def test_the_pods_of_a_failed_node_hold_nothing() -> None:
     changes = (StatusChange(Instant(0), NodeStatus.READY), StatusChange(Instant(5), NodeStatus.FAILED))
-    node = Node(0, "a", 0, {"cpu": 4000}, "", "", "", (Period(Instant(0)),), changes)
-    pod = Pod(0, "p", None, "a", *_instants(0, 1, 2, None), "Running", 1, "", "", {"cpu": 1500})
+    node = RecordedNode(0, "a", 0, {"cpu": 4000}, "", "", "", (NodePeriod(Instant(0)),), changes)
+    pod = RecordedPod(0, "p", None, "a", *_instants(0, 1, 2, None), "Running", 1, "", "", {"cpu": 1500})
 
     before, after = (state_of([node], [], [pod], Instant(at)).nodes["a"] for at in (4, 5))
     assert before.used == {"cpu": 1500, "pods": 1}

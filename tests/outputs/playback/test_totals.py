@@ -1,4 +1,4 @@
-"""Totals follow the deltas, and are those of the state."""
+"""PlaybackTotals follow the deltas, and are those of the state."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tests.outputs.playback.lives import Lives, lives
 from batkube.outputs.playback.deltas import deltas_of
 from batkube.outputs.playback.model import NodeStatus
 from batkube.outputs.playback.states import StateFold
-from batkube.outputs.playback.totals import Totals
+from batkube.outputs.playback.totals import PlaybackTotals
 
 
 @given(lives())
 def test_totals_are_the_sums_of_the_state_after_each_delta(run: Lives) -> None:
-    totals, fold = Totals(run.nodes, run.pods, "cpu"), StateFold(run.nodes, run.pods)
+    totals, fold = PlaybackTotals(run.nodes, run.pods, "cpu"), StateFold(run.nodes, run.pods)
 
     for delta in deltas_of(run.nodes, run.jobs, run.pods, run.attempts):
         totals.apply(delta)

@@ -17,7 +17,7 @@ from batkube.outputs.explain.overtaking import overtakers_of
 from batkube.outputs.explain.scheduling_rules import rule_of
 from batkube.outputs.explain.units import NEVER, Unit, node_names, owner_name, unit_of_pod, units_of
 from batkube.outputs.explain.waits import WaitAnalysis
-from batkube.outputs.playback.model import Job, Node, Pod
+from batkube.outputs.playback.model import RecordedJob, RecordedNode, RecordedPod
 from batkube.outputs.playback.playback import Playback
 
 #: How many similar names a message lists.
@@ -39,13 +39,13 @@ class Explainer:
     def explain(self, name: str) -> Explanation:
         """Explain the job, pod or node with a name; a job may be named without its workload. Raises InputError."""
         subject = self._find(name)
-        if isinstance(subject, Job):
+        if isinstance(subject, RecordedJob):
             return self._job(subject)
-        if isinstance(subject, Node):
+        if isinstance(subject, RecordedNode):
             return explain_node(self.playback, subject)
         return self._pod(subject)
 
-    def _find(self, name: str) -> Job | Node | Sequence[Pod]:
+    def _find(self, name: str) -> RecordedJob | RecordedNode | Sequence[RecordedPod]:
         playback = self.playback
         jobs = [job for job in playback.jobs if name in (job.key, job.name)]
         pods = [pod for pod in playback.pods if pod.name == name.removeprefix("default/")]
@@ -67,7 +67,7 @@ class Explainer:
         remedy = f"similar names: {', '.join(close)}" if close else suggestion(name, known)
         raise InputError(playback.files.path, at=name, problem="is not a job, pod or node of this run", remedy=remedy)
 
-    def _job(self, job: Job) -> JobExplanation:
+    def _job(self, job: RecordedJob) -> JobExplanation:
         units = [unit for unit in self._units if unit.name == job.key]
         return JobExplanation(
             job.key,
@@ -82,7 +82,7 @@ class Explainer:
             tuple(map(self._placement, units)),
         )
 
-    def _pod(self, pods: Sequence[Pod]) -> PodExplanation:
+    def _pod(self, pods: Sequence[RecordedPod]) -> PodExplanation:
         last = pods[-1]
         priority = 0 if last.job is None else self.playback.jobs[last.job].priority
         return PodExplanation(

@@ -10,13 +10,13 @@ from batkube.kernel.instants import Duration, Instant
 from batkube.kernel.quantities import MACHINE, PODS
 from batkube.outputs.explain.model import NodeExplanation, StatusPeriod, Stay, Use
 from batkube.outputs.explain.units import owner_name
-from batkube.outputs.playback.model import Node, NodeStatus, Pod
+from batkube.outputs.playback.model import NodeStatus, RecordedNode, RecordedPod
 from batkube.outputs.playback.playback import Playback
 
 _Change = tuple[Instant, int, Mapping[str, int]]
 
 
-def explain_node(playback: Playback, node: Node) -> NodeExplanation:
+def explain_node(playback: Playback, node: RecordedNode) -> NodeExplanation:
     """Return the story of a node."""
     pods = [pod for pod in playback.pods if pod.node == node.name and pod.bound is not None]
     existed = [(max(period.begin, Instant(0)), period.end) for period in node.periods]
@@ -47,7 +47,7 @@ def _is_shown(resource: str, main_resource: str, peak: int) -> bool:
     return resource == main_resource or (peak > 0 and main_resource != MACHINE)
 
 
-def _use_over_time(playback: Playback, pods: Sequence[Pod]) -> tuple[Mapping[str, int], Mapping[str, int], int]:
+def _use_over_time(playback: Playback, pods: Sequence[RecordedPod]) -> tuple[Mapping[str, int], Mapping[str, int], int]:
     """Return, by resource, the integral of its use and the peak; and how long any pod was on the node."""
     changes: list[_Change] = []
     for pod in pods:
@@ -73,14 +73,14 @@ def _use_over_time(playback: Playback, pods: Sequence[Pod]) -> tuple[Mapping[str
     return integrals, peaks, busy
 
 
-def _statuses(playback: Playback, node: Node) -> Iterator[StatusPeriod]:
+def _statuses(playback: Playback, node: RecordedNode) -> Iterator[StatusPeriod]:
     """Yield the periods in which the node was not ready."""
     for change, following in itertools.zip_longest(node.statuses, node.statuses[1:]):
         if change.status is not NodeStatus.READY:
             yield StatusPeriod(change.status.value, change.at, None if following is None else following.at)
 
 
-def _stays(playback: Playback, pods: Sequence[Pod]) -> Iterator[Stay]:
+def _stays(playback: Playback, pods: Sequence[RecordedPod]) -> Iterator[Stay]:
     """Yield what ran on the node, in order of time; the pods of a job that ran together are one stay."""
     groups: defaultdict[tuple[Instant, Instant | None, str], int] = defaultdict(int)
     for pod in pods:

@@ -9,14 +9,14 @@ import msgspec
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import PODS
 from batkube.outputs.playback.deltas import Delta, DeltaKind
-from batkube.outputs.playback.model import Node, NodeStatus
+from batkube.outputs.playback.model import NodeStatus, RecordedNode
 from batkube.outputs.playback.playback import Playback
 
 _NODE_KINDS = (DeltaKind.NODE_ADDED, DeltaKind.NODE_REMOVED, DeltaKind.NODE_STATUS)
 _POD_KINDS = (DeltaKind.POD_BOUND, DeltaKind.POD_ENDED)
 
 
-def slots_on(node: Node, requests: Mapping[str, int], used: Mapping[str, int]) -> int:
+def slots_on(node: RecordedNode, requests: Mapping[str, int], used: Mapping[str, int]) -> int:
     """Return how many pods with these requests fit on a node of which `used` is taken.
 
     Taints, affinities and other constraints are not in the outputs, and do not count.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from batkube.kernel.instants import LATEST_NS, START, Duration, Instant
-from batkube.outputs.playback.model import Execution, Job, Pod
+from batkube.outputs.playback.model import Execution, RecordedJob, RecordedPod
 from batkube.outputs.playback.playback import Playback
 
 #: Later than any instant of a run.
@@ -21,7 +21,7 @@ class Unit(msgspec.Struct, frozen=True):
     #: The position in the queue among units that were queued at the same instant.
     number: int
     queued: Instant
-    pods: tuple[Pod, ...]
+    pods: tuple[RecordedPod, ...]
     #: How many pods it has to place.
     size: int
     #: The position among the executions of its job.
@@ -72,7 +72,7 @@ def units_of(playback: Playback) -> tuple[Unit, ...]:
     return tuple(units)
 
 
-def units_of_job(playback: Playback, job: Job) -> list[Unit]:
+def units_of_job(playback: Playback, job: RecordedJob) -> list[Unit]:
     """Return a unit for each execution of a job."""
     pods = [playback.pods[number] for number in job.pods]
     units = []
@@ -99,7 +99,7 @@ def units_of_job(playback: Playback, job: Job) -> list[Unit]:
     return units
 
 
-def _ends_with(pod: Pod, execution: Execution) -> bool:
+def _ends_with(pod: RecordedPod, execution: Execution) -> bool:
     """Return whether a pod belongs to an execution that was over at the instant at which it was queued."""
     return pod.created == execution.queued == execution.ended
 
@@ -110,24 +110,24 @@ def _run_time(execution: Execution) -> Duration | None:
     return Duration(execution.ended - execution.started)
 
 
-def unit_of_pod(pod: Pod, priority: int = 0) -> Unit:
+def unit_of_pod(pod: RecordedPod, priority: int = 0) -> Unit:
     """Return the unit of a single pod."""
     return Unit(pod.name, pod.number, pod.created, (pod,), 1, 0, pod.started, pod.ended, priority, pod.created)
 
 
-def holders_by_name(playback: Playback, pods: Iterable[Pod]) -> dict[str, list[Pod]]:
+def holders_by_name(playback: Playback, pods: Iterable[RecordedPod]) -> dict[str, list[RecordedPod]]:
     """Return pods by the name of their job, or by their own name if they have none."""
-    groups: dict[str, list[Pod]] = {}
+    groups: dict[str, list[RecordedPod]] = {}
     for pod in pods:
         groups.setdefault(owner_name(playback, pod), []).append(pod)
     return groups
 
 
-def owner_name(playback: Playback, pod: Pod) -> str:
+def owner_name(playback: Playback, pod: RecordedPod) -> str:
     """Return the name of a pod's job, or the pod's own if it has none."""
     return pod.name if pod.job is None else playback.jobs[pod.job].key
 
 
-def node_names(pods: Sequence[Pod]) -> tuple[str, ...]:
+def node_names(pods: Sequence[RecordedPod]) -> tuple[str, ...]:
     """Return the nodes of pods, each once, in order."""
     return tuple(dict.fromkeys(pod.node for pod in pods if pod.node))

@@ -13,7 +13,7 @@ from batkube.outputs.explain.model import Cause, Holder, WaitPeriod
 from batkube.outputs.explain.room import FreeRoom, RoomOverTime, slots_on
 from batkube.outputs.explain.scheduling_rules import SchedulingRule
 from batkube.outputs.explain.units import NEVER, Unit, holders_by_name, node_names
-from batkube.outputs.playback.model import Pod
+from batkube.outputs.playback.model import RecordedPod
 from batkube.outputs.playback.playback import Playback
 
 
@@ -127,14 +127,14 @@ class WaitAnalysis:
         earlier = holders_by_name(self._playback, during).keys() - {holder.name for holder in holders}
         return tuple(holders), len(earlier)
 
-    def _holds_during(self, pod: Pod, begin: Instant, end: Instant) -> bool:
+    def _holds_during(self, pod: RecordedPod, begin: Instant, end: Instant) -> bool:
         """Return whether another pod held resources on a usable node at some time in [begin, end)."""
         if pod.bound is None or pod.bound >= end or pod.node not in self._usable or pod.number in self._own:
             return False
         return pod.ended is None or (pod.ended > begin and pod.ended > pod.bound)
 
 
-def _holder(name: str, pods: Sequence[Pod]) -> Holder:
+def _holder(name: str, pods: Sequence[RecordedPod]) -> Holder:
     since = min(pod.bound for pod in pods if pod.bound is not None)
     ends = [pod.ended for pod in pods]
     until = None if None in ends else max(end for end in ends if end is not None)

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from batkube.kernel.instants import Instant
-from batkube.outputs.exports.timeline.items import Group, Item, Mark, SliceBegin, SliceEnd, Track, Value
+from batkube.outputs.exports.timeline.items import InstantMark, Item, SliceBegin, SliceEnd, Track, TrackGroup, Value
 
 #: Tracks of nodes are sorted by node, then by lane; a node with more lanes than this has the others in any order.
 _MAX_LANES = 1000
@@ -43,7 +43,7 @@ class _Events:
         self._flows: set[int] = set()
 
     def events(self, items: Iterable[Item]) -> Iterator[_Event]:
-        for group in Group:
+        for group in TrackGroup:
             yield _metadata("process_name", group, 0, {"name": group.name.capitalize()})
             yield _metadata("process_sort_index", group, 0, {"sort_index": int(group)})
         for item in items:
@@ -67,7 +67,7 @@ class _Events:
         yield _metadata("thread_name", track.group, track.number, {"name": name})
         yield _metadata("thread_sort_index", track.group, track.number, {"sort_index": order})
 
-    def _slice_events(self, item: SliceBegin | Mark) -> Iterator[_Event]:
+    def _slice_events(self, item: SliceBegin | InstantMark) -> Iterator[_Event]:
         # Flows connect slices only, so a mark that has some is a slice of no length.
         is_slice = isinstance(item, SliceBegin) or bool(item.flows)
         event = self._head("X" if is_slice else "i", item.name, item)
@@ -81,13 +81,13 @@ class _Events:
         for flow in item.flows:
             step = "t" if flow in self._flows else "s"
             self._flows.add(flow)
-            is_last = isinstance(item, Mark) and item.is_last
+            is_last = isinstance(item, InstantMark) and item.is_last
             yield {**self._head("f" if is_last else step, "pod", item), "cat": "flow", "id": flow, "bp": "e"}
 
-    def _head(self, phase: str, name: str, item: SliceBegin | Mark | Value) -> _Event:
+    def _head(self, phase: str, name: str, item: SliceBegin | InstantMark | Value) -> _Event:
         track = self._tracks[item.track]
         return {"ph": phase, "pid": int(track.group), "tid": track.number, "ts": item.at // 1000, "name": name}
 
 
-def _metadata(name: str, group: Group, track: int, arguments: dict[str, object]) -> _Event:
+def _metadata(name: str, group: TrackGroup, track: int, arguments: dict[str, object]) -> _Event:
     return {"ph": "M", "pid": int(group), "tid": track, "name": name, "args": arguments}

@@ -20,7 +20,7 @@ from batkube.kernel.varints import (
     field_tag,
     length_delimited,
 )
-from batkube.outputs.exports.timeline.items import Group, Item, Mark, SliceBegin, SliceEnd, Track, Value
+from batkube.outputs.exports.timeline.items import InstantMark, Item, SliceBegin, SliceEnd, Track, TrackGroup, Value
 from batkube.outputs.playback.model import Field
 
 #: All packets belong to one sequence, which has one table of interned names.
@@ -72,14 +72,14 @@ def perfetto_packets(items: Iterable[Item]) -> Iterator[bytes]:
     """Yield the parts of the trace with these items."""
     first = _SEQUENCE_ID + encode_varint(_SEQUENCE) + _FLAGS + encode_varint(_STATE_CLEARED)
     yield length_delimited(_PACKET, first)
-    for group in Group:
+    for group in TrackGroup:
         yield _group_packet(group)
     encoder = _EventEncoder()
     for item in items:
         yield _track_packet(item) if isinstance(item, Track) else encoder.packet(item)
 
 
-def _group_packet(group: Group) -> bytes:
+def _group_packet(group: TrackGroup) -> bytes:
     return _descriptor_packet(
         _number_field(1) + encode_varint(group),
         length_delimited(_bytes_field(2), group.name.capitalize().encode()),
@@ -117,14 +117,14 @@ class _EventEncoder:
         #: The definitions of names that are new in the current packet.
         self._definitions: list[bytes] = []
 
-    def packet(self, item: SliceBegin | SliceEnd | Mark | Value) -> bytes:
+    def packet(self, item: SliceBegin | SliceEnd | InstantMark | Value) -> bytes:
         """Return the packet of an event. A trace cannot have negative times: what programs did before counts as 0."""
         event = length_delimited(_TRACK_EVENT, b"".join(self._event(item)))
         names = length_delimited(_INTERNED_DATA, b"".join(self._definitions)) if self._definitions else b""
         self._definitions.clear()
         return length_delimited(_PACKET, _time(item.at) + _COMMON + names + event)
 
-    def _event(self, item: SliceBegin | SliceEnd | Mark | Value) -> Iterator[bytes]:
+    def _event(self, item: SliceBegin | SliceEnd | InstantMark | Value) -> Iterator[bytes]:
         yield _EVENT_TRACK + encode_varint(item.track)
         if isinstance(item, SliceEnd):
             yield _EVENT_TYPE + encode_varint(_SLICE_END)
@@ -139,7 +139,7 @@ class _EventEncoder:
             for name, value in item.details.items():
                 number = self._number(self._detail_names, _DETAIL_NAMES, name)
                 yield length_delimited(_DETAIL, _DETAIL_NAME + encode_varint(number) + _detail_value(value))
-            tag = _LAST_FLOW if isinstance(item, Mark) and item.is_last else _FLOW
+            tag = _LAST_FLOW if isinstance(item, InstantMark) and item.is_last else _FLOW
             for flow in item.flows:
                 yield tag + _pack_fixed64(flow)
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from batkube.kernel.instants import Instant
-from batkube.outputs.playback.model import Execution, Job, Node, NodeStatus, Pod
+from batkube.outputs.playback.model import Execution, NodeStatus, RecordedJob, RecordedNode, RecordedPod
 
 
 class DeltaKind(enum.StrEnum):
@@ -78,7 +78,9 @@ Attempts = Mapping[int, Sequence[Attempt]]
 _Ranked = tuple[Instant, _Rank, Delta]
 
 
-def deltas_of(nodes: Sequence[Node], jobs: Sequence[Job], pods: Sequence[Pod], attempts: Attempts) -> tuple[Delta, ...]:
+def deltas_of(
+    nodes: Sequence[RecordedNode], jobs: Sequence[RecordedJob], pods: Sequence[RecordedPod], attempts: Attempts
+) -> tuple[Delta, ...]:
     """Return the deltas of a run in order."""
     ranked: list[_Ranked] = []
     for node in nodes:
@@ -92,7 +94,7 @@ def deltas_of(nodes: Sequence[Node], jobs: Sequence[Job], pods: Sequence[Pod], a
     return tuple(delta for _, _, delta in ranked)
 
 
-def _node_deltas(node: Node) -> Iterator[_Ranked]:
+def _node_deltas(node: RecordedNode) -> Iterator[_Ranked]:
     for period in node.periods:
         yield period.begin, _Rank.NODE, Delta(period.begin, DeltaKind.NODE_ADDED, node.number)
         if period.end is not None:
@@ -104,7 +106,7 @@ def _node_deltas(node: Node) -> Iterator[_Ranked]:
             yield change.at, _Rank.NODE, delta
 
 
-def _job_deltas(job: Job) -> Iterator[_Ranked]:
+def _job_deltas(job: RecordedJob) -> Iterator[_Ranked]:
     #: Instants at which an execution both began and ended, and the job was queued again: their deltas stay together.
     restarts = {execution.ended for execution in job.executions[:-1] if _latest(execution) == execution.ended}
     for execution in job.executions:
@@ -124,7 +126,7 @@ def _latest(execution: Execution) -> Instant:
     return execution.queued if execution.started is None else execution.started
 
 
-def _pod_deltas(pod: Pod, attempts: Sequence[Attempt]) -> Iterator[_Ranked]:
+def _pod_deltas(pod: RecordedPod, attempts: Sequence[Attempt]) -> Iterator[_Ranked]:
     """Yield the deltas of a pod, which are in order except for failed attempts."""
     deltas = [Delta(pod.created, DeltaKind.POD_QUEUED, pod.number), *_attempt_deltas(pod, attempts)]
     if pod.bound is not None:
@@ -137,14 +139,14 @@ def _pod_deltas(pod: Pod, attempts: Sequence[Attempt]) -> Iterator[_Ranked]:
         yield delta.at, _rank_of_pod(pod, delta.at), delta
 
 
-def _rank_of_pod(pod: Pod, at: Instant) -> _Rank:
+def _rank_of_pod(pod: RecordedPod, at: Instant) -> _Rank:
     if pod.ended != at:
         return _Rank.POD
     held_since = pod.created if pod.bound is None else pod.bound
     return _Rank.RELEASE if held_since < at else _Rank.BRIEF_POD
 
 
-def _attempt_deltas(pod: Pod, attempts: Sequence[Attempt]) -> Iterator[Delta]:
+def _attempt_deltas(pod: RecordedPod, attempts: Sequence[Attempt]) -> Iterator[Delta]:
     for attempt in attempts:
         if attempt.failed:
             yield Delta(attempt.at, DeltaKind.SCHEDULER_ATTEMPT, pod.number, count=attempt.failed)

@@ -12,7 +12,7 @@ from batkube.kernel.instants import Duration, Instant
 from batkube.outputs.measures.run_data.run_files import RunFiles
 from batkube.outputs.measures.run_data.text_table import read_table
 from batkube.outputs.playback.cells import Cells, at_resolution
-from batkube.outputs.playback.model import Execution, Job, JournalEntry
+from batkube.outputs.playback.model import Execution, JournalEntry, RecordedJob
 
 _REQUIRED = ("job_id", "workload_name", "submission_time", "starting_time", "finish_time", "final_state")
 
@@ -32,12 +32,12 @@ class _Attempts:
         self.queued = self.started = None
 
 
-def read_jobs(files: RunFiles, entries: Iterable[JournalEntry]) -> tuple[Job, ...]:
+def read_jobs(files: RunFiles, entries: Iterable[JournalEntry]) -> tuple[RecordedJob, ...]:
     """Return the jobs, in order of submission; those of one instant in the order of the journal, then of jobs.csv."""
     table = read_table(files.jobs_path)
     table.require(_REQUIRED, "use the output folder of a run")
     executions = _executions_in_journal(entries)
-    outcomes: dict[str, Job] = {}
+    outcomes: dict[str, RecordedJob] = {}
     for job in _outcomes(Cells(table)):
         outcomes[job.key] = job
         executions.setdefault(job.key, job.executions)
@@ -48,7 +48,7 @@ def read_jobs(files: RunFiles, entries: Iterable[JournalEntry]) -> tuple[Job, ..
     )
 
 
-def _outcomes(cells: Cells) -> Iterator[Job]:
+def _outcomes(cells: Cells) -> Iterator[RecordedJob]:
     """Yield the job of each row of jobs.csv, with its last execution."""
     times = (cells.present_instants("submission_time"), cells.instants("starting_time"), cells.instants("finish_time"))
     executions = itertools.starmap(Execution, zip(*times, strict=True))
@@ -57,7 +57,7 @@ def _outcomes(cells: Cells) -> Iterator[Job]:
     more = (cells.texts(column) for column in ("user", "scheduler", "allocated_resources"))
     columns = zip(executions, *texts, sizes, walltimes, cells.counts("priority"), *more, strict=True)
     for execution, name, workload, state, size, walltime, priority, user, scheduler, machines in columns:
-        yield Job(
+        yield RecordedJob(
             0,
             f"{workload}!{name}",
             name,
@@ -73,9 +73,9 @@ def _outcomes(cells: Cells) -> Iterator[Job]:
         )
 
 
-def _unfinished(key: str) -> Job:
+def _unfinished(key: str) -> RecordedJob:
     workload, _, name = key.partition("!")
-    return Job(0, key, name, workload, ())
+    return RecordedJob(0, key, name, workload, ())
 
 
 def _executions_in_journal(entries: Iterable[JournalEntry]) -> dict[str, tuple[Execution, ...]]:

@@ -28,7 +28,7 @@ class NodeStatus(enum.StrEnum):
     SWITCHING_ON = "switching-on"
 
 
-class Period(msgspec.Struct, frozen=True):
+class NodePeriod(msgspec.Struct, frozen=True):
     """A period of time; `end` is None if it lasted beyond the end of the run."""
 
     begin: Instant
@@ -46,7 +46,7 @@ class StatusChange(msgspec.Struct, frozen=True):
     status: NodeStatus
 
 
-class Node(msgspec.Struct, frozen=True):
+class RecordedNode(msgspec.Struct, frozen=True):
     """A node, by its name: if it was removed and created again, it is the same one."""
 
     number: int
@@ -59,7 +59,7 @@ class Node(msgspec.Struct, frozen=True):
     rack: str
     pool: str
     #: When it existed, in order of time.
-    periods: tuple[Period, ...]
+    periods: tuple[NodePeriod, ...]
     #: In order of time. A node is ready when it is created.
     statuses: tuple[StatusChange, ...] = ()
 
@@ -83,7 +83,7 @@ class Execution(msgspec.Struct, frozen=True):
     ended: Instant | None = None
 
 
-class Job(msgspec.Struct, frozen=True):
+class RecordedJob(msgspec.Struct, frozen=True):
     """A job of a workload, or a Job object."""
 
     number: int
@@ -112,7 +112,7 @@ class Job(msgspec.Struct, frozen=True):
         return self.executions[0].queued
 
 
-class Pod(msgspec.Struct, frozen=True):
+class RecordedPod(msgspec.Struct, frozen=True):
     """A pod, from its creation to its end; a time is None if that did not happen during the run.
 
     The pods of a job that was resubmitted may have the names of the earlier ones.

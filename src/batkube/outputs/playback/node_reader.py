@@ -15,13 +15,13 @@ from batkube.kernel.quantities import CPU, MACHINE
 from batkube.outputs.measures.run_data.run_files import RunFiles
 from batkube.outputs.measures.run_data.text_table import read_table
 from batkube.outputs.playback.cells import CAPACITY_COLUMNS, Cells, at_resolution
-from batkube.outputs.playback.model import JournalEntry, Node, Period
+from batkube.outputs.playback.model import JournalEntry, NodePeriod, RecordedNode
 from batkube.outputs.playback.node_statuses import NodeChange, journal_changes, power_changes, statuses_of
 
 _REQUIRED = ("node", "machine", "created", "removed")
 
 
-def read_nodes(files: RunFiles, entries: Sequence[JournalEntry], *, whole_machines: bool) -> tuple[Node, ...]:
+def read_nodes(files: RunFiles, entries: Sequence[JournalEntry], *, whole_machines: bool) -> tuple[RecordedNode, ...]:
     """Return the nodes in order of their machine ids. With `whole_machines`, each offers one machine."""
     path = files.beside("nodes.csv")
     extra = {MACHINE: 1} if whole_machines else {}
@@ -41,12 +41,12 @@ def read_nodes(files: RunFiles, entries: Sequence[JournalEntry], *, whole_machin
     )
 
 
-def _nodes_of_table(cells: Cells, extra: Mapping[str, int]) -> list[Node]:
+def _nodes_of_table(cells: Cells, extra: Mapping[str, int]) -> list[RecordedNode]:
     """Return a node for each name; several rows are several periods."""
     names, machines = cells.texts("node"), cells.counts("machine")
     capacities, others = cells.amounts(CAPACITY_COLUMNS), cells.other_amounts("other")
     periods = [
-        Period(created, removed)
+        NodePeriod(created, removed)
         for created, removed in zip(cells.present_instants("created"), cells.instants("removed"), strict=True)
     ]
     rows: defaultdict[str, list[int]] = defaultdict(list)
@@ -54,7 +54,7 @@ def _nodes_of_table(cells: Cells, extra: Mapping[str, int]) -> list[Node]:
         rows[name].append(row)
     zones, racks, pools = (cells.texts(column) for column in ("zone", "rack", "pool"))
     return [
-        Node(
+        RecordedNode(
             0,
             name,
             machines[first],
@@ -69,13 +69,13 @@ def _nodes_of_table(cells: Cells, extra: Mapping[str, int]) -> list[Node]:
     ]
 
 
-def _node_of_manifest(number: int, machine: Mapping[str, Any], extra: Mapping[str, int]) -> Node:
+def _node_of_manifest(number: int, machine: Mapping[str, Any], extra: Mapping[str, int]) -> RecordedNode:
     """Return the node of a machine as earlier versions recorded it, without its labels."""
     capacity = machine.get("capacity") or {CPU: machine.get("cpu_milli") or 0}
     spans = machine.get("present_s", [[0, None]])
-    periods = tuple(Period(_manifest_instant(begin) or START, _manifest_instant(end)) for begin, end in spans)
+    periods = tuple(NodePeriod(_manifest_instant(begin) or START, _manifest_instant(end)) for begin, end in spans)
     name = kube_name(str(machine.get("name", number)))
-    return Node(0, name, number, {**capacity, **extra}, "", "", "", periods)
+    return RecordedNode(0, name, number, {**capacity, **extra}, "", "", "", periods)
 
 
 def _manifest_instant(time_s: float | None) -> Instant | None:

@@ -13,7 +13,7 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Instant
 from batkube.kernel.intervals import members, parse_intervals
 from batkube.outputs.playback.cells import Cells, at_resolution
-from batkube.outputs.playback.model import JournalEntry, NodeStatus, Period, StatusChange
+from batkube.outputs.playback.model import JournalEntry, NodePeriod, NodeStatus, StatusChange
 
 #: What an event of the journal sets and unsets.
 _BEGIN = {"fail": NodeStatus.FAILED, "cordon": NodeStatus.CORDONED, "drain": NodeStatus.CORDONED}
@@ -36,7 +36,7 @@ NodeChange = tuple[Instant, str, NodeStatus, bool]
 
 
 @dataclass(slots=True)
-class _Conditions:
+class _NodeConditions:
     """The conditions of a node, and the changes of its status so far."""
 
     present: set[NodeStatus] = field(default_factory=set)
@@ -51,9 +51,9 @@ class _Conditions:
             self.changes.append(StatusChange(at, status))
 
 
-def statuses_of(periods: Sequence[Period], changes: Iterable[NodeChange]) -> tuple[StatusChange, ...]:
+def statuses_of(periods: Sequence[NodePeriod], changes: Iterable[NodeChange]) -> tuple[StatusChange, ...]:
     """Return the statuses of a node, given when it existed and the changes of its conditions in order of time."""
-    conditions = _Conditions()
+    conditions = _NodeConditions()
     remaining = list(changes)
     for period in periods:
         # A node that is created again has none of its earlier conditions.

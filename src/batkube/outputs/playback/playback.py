@@ -13,7 +13,7 @@ from batkube.outputs.playback.cells import at_resolution
 from batkube.outputs.playback.deltas import Delta, deltas_of
 from batkube.outputs.playback.job_reader import read_jobs
 from batkube.outputs.playback.journal_entries import read_journal
-from batkube.outputs.playback.model import Job, JournalEntry, Node, Pod
+from batkube.outputs.playback.model import JournalEntry, RecordedJob, RecordedNode, RecordedPod
 from batkube.outputs.playback.node_reader import read_nodes
 from batkube.outputs.playback.pod_reader import attempts_of, read_pods, with_pods
 from batkube.outputs.playback.states import State, StateFold, state_of
@@ -25,11 +25,11 @@ class Playback:
 
     files: RunFiles
     #: In order of machine ids.
-    nodes: tuple[Node, ...]
+    nodes: tuple[RecordedNode, ...]
     #: In order of submission.
-    jobs: tuple[Job, ...]
+    jobs: tuple[RecordedJob, ...]
     #: In order of creation.
-    pods: tuple[Pod, ...]
+    pods: tuple[RecordedPod, ...]
     #: In order of time; `deltas` says in which order at one instant.
     deltas: tuple[Delta, ...]
     #: All lines of the journal.

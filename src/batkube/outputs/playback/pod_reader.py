@@ -14,7 +14,7 @@ from batkube.outputs.measures.run_data.run_files import RunFiles
 from batkube.outputs.measures.run_data.text_table import read_table
 from batkube.outputs.playback.cells import REQUEST_COLUMNS, Cells, at_resolution
 from batkube.outputs.playback.deltas import Attempt, Attempts
-from batkube.outputs.playback.model import Job, JournalEntry, Pod
+from batkube.outputs.playback.model import JournalEntry, RecordedJob, RecordedPod
 from batkube.version import __version__
 
 _REQUIRED = (
@@ -32,7 +32,7 @@ _REQUIRED = (
 )
 
 
-def read_pods(files: RunFiles, jobs: Sequence[Job], *, whole_machines: bool) -> tuple[Pod, ...]:
+def read_pods(files: RunFiles, jobs: Sequence[RecordedJob], *, whole_machines: bool) -> tuple[RecordedPod, ...]:
     """Return the pods in order of creation; those of one instant in the order of the file."""
     table = read_table(files.file("pods.csv"))
     table.require(_REQUIRED, f"use a run of Batkube {__version__}, or repeat it with `batkube rerun`")
@@ -53,7 +53,9 @@ def read_pods(files: RunFiles, jobs: Sequence[Job], *, whole_machines: bool) -> 
         job = jobs_by_name.get((workload, job_id))
         bound, started, ended = _in_order(at, bound, started, ended)
         position = None if job is None else job.number
-        pods.append(Pod(number, name, position, node, at, bound, started, ended, phase, count, reason, owner, amounts))
+        pods.append(
+            RecordedPod(number, name, position, node, at, bound, started, ended, phase, count, reason, owner, amounts)
+        )
     return tuple(pods)
 
 
@@ -79,7 +81,7 @@ def _in_order(
     return times[0], times[1], times[2]
 
 
-def with_pods(jobs: Sequence[Job], pods: Iterable[Pod]) -> tuple[Job, ...]:
+def with_pods(jobs: Sequence[RecordedJob], pods: Iterable[RecordedPod]) -> tuple[RecordedJob, ...]:
     """Return the jobs with the numbers of their pods."""
     numbers: defaultdict[int, list[int]] = defaultdict(list)
     for pod in pods:
@@ -88,9 +90,9 @@ def with_pods(jobs: Sequence[Job], pods: Iterable[Pod]) -> tuple[Job, ...]:
     return tuple(msgspec.structs.replace(job, pods=tuple(numbers.get(job.number, ()))) for job in jobs)
 
 
-def attempts_of(entries: Iterable[JournalEntry], pods: Sequence[Pod]) -> Attempts:
+def attempts_of(entries: Iterable[JournalEntry], pods: Sequence[RecordedPod]) -> Attempts:
     """Return the failed attempts to place each pod."""
-    by_name: defaultdict[str, list[Pod]] = defaultdict(list)
+    by_name: defaultdict[str, list[RecordedPod]] = defaultdict(list)
     for pod in pods:
         by_name[pod.name].append(pod)
     attempts: defaultdict[int, list[Attempt]] = defaultdict(list)

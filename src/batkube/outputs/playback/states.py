@@ -14,7 +14,7 @@ import msgspec
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import PODS
 from batkube.outputs.playback.deltas import Delta, DeltaKind
-from batkube.outputs.playback.model import Job, Node, NodeStatus, Pod
+from batkube.outputs.playback.model import NodeStatus, RecordedJob, RecordedNode, RecordedPod
 
 
 class NodeState(msgspec.Struct, frozen=True):
@@ -42,9 +42,11 @@ class State(msgspec.Struct, frozen=True):
     running_jobs: tuple[int, ...]
 
 
-def state_of(nodes: Sequence[Node], jobs: Sequence[Job], pods: Sequence[Pod], at: Instant) -> State:
+def state_of(
+    nodes: Sequence[RecordedNode], jobs: Sequence[RecordedJob], pods: Sequence[RecordedPod], at: Instant
+) -> State:
     """Return the state after everything that happened at `at` and before."""
-    pods_of_node: defaultdict[str, list[Pod]] = defaultdict(list)
+    pods_of_node: defaultdict[str, list[RecordedPod]] = defaultdict(list)
     pending: list[int] = []
     bound: list[int] = []
     running: list[int] = []
@@ -67,7 +69,7 @@ def state_of(nodes: Sequence[Node], jobs: Sequence[Job], pods: Sequence[Pod], at
     )
 
 
-def _node_state(status: NodeStatus, pods: Iterable[Pod]) -> NodeState:
+def _node_state(status: NodeStatus, pods: Iterable[RecordedPod]) -> NodeState:
     used: defaultdict[str, int] = defaultdict(int)
     numbers = []
     for pod in pods:
@@ -82,7 +84,7 @@ def _node_state(status: NodeStatus, pods: Iterable[Pod]) -> NodeState:
 class StateFold:
     """A state that follows a stream of deltas."""
 
-    def __init__(self, nodes: Sequence[Node], pods: Sequence[Pod]) -> None:
+    def __init__(self, nodes: Sequence[RecordedNode], pods: Sequence[RecordedPod]) -> None:
         self._nodes, self._pods = nodes, pods
         #: The statuses of the nodes that exist, by number.
         self.statuses: dict[int, NodeStatus] = {}

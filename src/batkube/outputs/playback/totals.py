@@ -1,4 +1,4 @@
-"""Totals of a cluster that follow a stream of deltas: what nodes offer, what pods hold, and how much waits."""
+"""PlaybackTotals of a cluster that follow a stream of deltas: what nodes offer, what pods hold, and how much waits."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from batkube.outputs.playback.deltas import Delta, DeltaKind
-from batkube.outputs.playback.model import Node, NodeStatus, Pod
+from batkube.outputs.playback.model import NodeStatus, RecordedNode, RecordedPod
 
 
-class Totals:
+class PlaybackTotals:
     """Amounts of one resource, and numbers of waiting pods and jobs, after the deltas so far.
 
     The pods of a failed node hold nothing, and only ready nodes have anything free.
     """
 
-    def __init__(self, nodes: Sequence[Node], pods: Sequence[Pod], resource: str) -> None:
+    def __init__(self, nodes: Sequence[RecordedNode], pods: Sequence[RecordedPod], resource: str) -> None:
         self._nodes, self._pods, self._resource = nodes, pods, resource
         self._status: dict[str, NodeStatus] = {}
         self._capacity = {node.name: node.capacity.get(resource, 0) for node in nodes}

@@ -15,7 +15,7 @@ from batkube.cluster.world import World
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import PODS
 from batkube.outputs.playback.deltas import Delta, DeltaKind
-from batkube.outputs.playback.model import Job
+from batkube.outputs.playback.model import RecordedJob
 
 
 class JobAttempt:
@@ -50,7 +50,7 @@ class LiveJobs:
     """Records jobs, and appends their deltas to those of their pods."""
 
     def __init__(self, world: World, deltas: list[Delta]) -> None:
-        self.jobs: list[Job] = []
+        self.jobs: list[RecordedJob] = []
         self._executions = world.executions
         self._deltas = deltas
         #: The current group of each job, by its key, and the numbers of jobs.
@@ -67,19 +67,19 @@ class LiveJobs:
             group = self._group_of_execution(execution, now)
         elif reference is not None and reference["kind"] == "Job":
             name = f"{namespace_of(key)}/{reference['name']}".removeprefix("default/")
-            group = self._group(name, Job(0, "", "", "", ()), 1, now)
+            group = self._group(name, RecordedJob(0, "", "", "", ()), 1, now)
         if group is not None:
             group.alive += 1
         return LivePod(number, group, owner, {name: amount for name, amount in requests.items() if name != PODS})
 
     def _group_of_execution(self, execution: JobExecution, now: Instant) -> JobAttempt:
         job = execution.job
-        described = Job(
+        described = RecordedJob(
             0, job.key, job.name, job.workload, (), "", job.size, job.walltime, job.user, job.priority, job.scheduler
         )
         return self._group(job.key, described, job.size, now)
 
-    def _group(self, key: str, described: Job, size: int, now: Instant) -> JobAttempt:
+    def _group(self, key: str, described: RecordedJob, size: int, now: Instant) -> JobAttempt:
         group = self._groups.get(key)
         if group is None:
             if key not in self._numbers:
@@ -111,8 +111,8 @@ class LiveJobs:
             self._deltas.append(Delta(now, DeltaKind.JOB_ENDED, group.number, text=phase))
 
 
-def _with_identity(job: Job, number: int, key: str) -> Job:
+def _with_identity(job: RecordedJob, number: int, key: str) -> RecordedJob:
     workload, _, name = key.rpartition("!")
-    return Job(
+    return RecordedJob(
         number, key, name, workload, (), job.final_state, job.size, job.walltime, job.user, job.priority, job.scheduler
     )

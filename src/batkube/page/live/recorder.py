@@ -14,7 +14,7 @@ from batkube.cluster.store import ADDED, DELETED, Batch, ChangeType, Key, KubeOb
 from batkube.cluster.world import World
 from batkube.kernel.instants import START, Instant
 from batkube.outputs.playback.deltas import Delta, DeltaKind
-from batkube.outputs.playback.model import Node, NodeStatus, Pod
+from batkube.outputs.playback.model import NodeStatus, RecordedNode, RecordedPod
 from batkube.outputs.writers.nodes_csv import POOL_LABELS, RACK_LABELS, ZONE_LABELS, first_label
 from batkube.page.live.jobs import LiveJobs, LivePod
 
@@ -28,8 +28,8 @@ class Recorder:
     def __init__(self, world: World, origin: Instant = START) -> None:
         """Record from now on. Recorded instants count from `origin`."""
         self._origin = origin
-        self.nodes: list[Node] = []
-        self.pods: list[Pod] = []
+        self.nodes: list[RecordedNode] = []
+        self.pods: list[RecordedPod] = []
         self.deltas: list[Delta] = []
         self.jobs = LiveJobs(world, self.deltas)
         self._clock = world.clock
@@ -119,7 +119,7 @@ class Recorder:
 
     def _add_pod(self, key: Key, pod: KubeObject, now: Instant) -> None:
         member = self.jobs.member_of(key, pod, len(self.pods), self._at(now))
-        created = Pod(
+        created = RecordedPod(
             number=member.number,
             name=key.removeprefix("default/"),
             job=None if member.group is None else member.group.number,
@@ -139,7 +139,7 @@ class Recorder:
         self._append(now, DeltaKind.POD_QUEUED, member.number)
 
 
-def _node_of(number: int, name: str, node: KubeObject) -> Node:
+def _node_of(number: int, name: str, node: KubeObject) -> RecordedNode:
     labels = labels_of(node)
     zone, rack, pool = (first_label(labels, names) for names in (ZONE_LABELS, RACK_LABELS, POOL_LABELS))
-    return Node(number, name, number, allocatable_of(node), zone, rack, pool, ())
+    return RecordedNode(number, name, number, allocatable_of(node), zone, rack, pool, ())

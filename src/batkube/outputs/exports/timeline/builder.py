@@ -25,11 +25,11 @@ from batkube.outputs.exports.timeline.details import (
     pod_details,
     scheduler_of,
 )
-from batkube.outputs.exports.timeline.items import Item, Mark, SliceBegin, SliceEnd, Track
+from batkube.outputs.exports.timeline.items import InstantMark, Item, SliceBegin, SliceEnd, Track
 from batkube.outputs.exports.timeline.tracks import Lanes, Tracks
 from batkube.outputs.playback.cells import at_resolution
 from batkube.outputs.playback.deltas import Delta, DeltaKind
-from batkube.outputs.playback.model import JournalEntry, NodeStatus, Pod
+from batkube.outputs.playback.model import JournalEntry, NodeStatus, RecordedPod
 from batkube.outputs.playback.playback import Playback
 
 #: Decisions that are marks on the track of a scheduler; bindings and attempts come from the pods.
@@ -100,9 +100,9 @@ class _TimelineBuilder:
         track = self._tracks.node_status(node.number, node.name).number
         yield from self._end_open_slice(track, delta.at)
         if delta.kind is DeltaKind.NODE_REMOVED:
-            yield Mark(track, delta.at, "removed", "node", {})
+            yield InstantMark(track, delta.at, "removed", "node", {})
         elif delta.kind is DeltaKind.NODE_ADDED:
-            yield Mark(track, delta.at, "added", "node", node_details(node))
+            yield InstantMark(track, delta.at, "added", "node", node_details(node))
         elif delta.text != NodeStatus.READY:
             self._open.add(track)
             ends = [change.at for change in node.statuses if change.at > delta.at]
@@ -116,7 +116,7 @@ class _TimelineBuilder:
         yield from self._end_open_slice(track, delta.at)
         if delta.kind is DeltaKind.JOB_ENDED:
             flows = flows_of_execution(job, position, self._run.pods)
-            yield Mark(track, delta.at, delta.text or "queued again", "job", {}, flows, is_last=True)
+            yield InstantMark(track, delta.at, delta.text or "queued again", "job", {}, flows, is_last=True)
             self._execution_of[delta.number] += 1
             return
         self._open.add(track)
@@ -127,7 +127,7 @@ class _TimelineBuilder:
         else:
             yield SliceBegin(track, delta.at, execution.ended, "running", "job", job_details(job))
 
-    def _pod_items(self, delta: Delta, pod: Pod) -> Iterator[Item]:
+    def _pod_items(self, delta: Delta, pod: RecordedPod) -> Iterator[Item]:
         """Yield the slice of a pod on its node, which contains another one until the pod runs."""
         if delta.kind is DeltaKind.POD_BOUND:
             yield from self._binding(delta, pod)
@@ -139,10 +139,10 @@ class _TimelineBuilder:
                 del self._lane_of[pod.number]
                 self._lanes.release(pod.node, lane)
 
-    def _binding(self, delta: Delta, pod: Pod) -> Iterator[Item]:
+    def _binding(self, delta: Delta, pod: RecordedPod) -> Iterator[Item]:
         scheduler = self._tracks.scheduler(scheduler_of(self._run, pod.job)).number
         flows = [flow_of(pod.number)]
-        yield Mark(scheduler, delta.at, f"bind {pod.name}", "bind", {"node": pod.node}, flows)
+        yield InstantMark(scheduler, delta.at, f"bind {pod.name}", "bind", {"node": pod.node}, flows)
         lane = self._lanes.take(pod.node)
         track = self._tracks.lane(self._node_numbers.get(pod.node, len(self._node_numbers)), pod.node, lane)
         self._lane_of[pod.number] = lane, track
@@ -153,13 +153,13 @@ class _TimelineBuilder:
             end = pod.ended if pod.started is None else pod.started
             yield SliceBegin(track.number, delta.at, end, "starting", "pod", {})
 
-    def _attempt(self, delta: Delta, pod: Pod) -> Mark:
+    def _attempt(self, delta: Delta, pod: RecordedPod) -> InstantMark:
         scheduler = self._tracks.scheduler(scheduler_of(self._run, pod.job)).number
         if delta.kind is DeltaKind.SCHEDULER_ATTEMPT:
-            return Mark(scheduler, delta.at, f"attempt {pod.name}", "attempt", {"failed": delta.count})
-        return Mark(scheduler, delta.at, f"unschedulable {pod.name}", "unschedulable", {"reason": delta.text})
+            return InstantMark(scheduler, delta.at, f"attempt {pod.name}", "attempt", {"failed": delta.count})
+        return InstantMark(scheduler, delta.at, f"unschedulable {pod.name}", "unschedulable", {"reason": delta.text})
 
-    def _mark_of(self, entry: JournalEntry) -> Mark:
+    def _mark_of(self, entry: JournalEntry) -> InstantMark:
         """Return the mark of a decision on the track of its scheduler, or that of an event of the cluster."""
         fields = entry.fields
         subject = next((fields[name] for name in ("job", "pod", "nodes", "object") if name in fields), "")
@@ -168,4 +168,4 @@ class _TimelineBuilder:
             track = self._tracks.scheduler(scheduler_of(self._run, self._job_numbers.get(str(fields.get("job")))))
         else:
             track = self._tracks.events()
-        return Mark(track.number, at_resolution(entry.at), name, entry.event, fields)
+        return InstantMark(track.number, at_resolution(entry.at), name, entry.event, fields)

@@ -10,14 +10,14 @@ from batkube.outputs.exports.timeline.items import Value
 from batkube.outputs.exports.timeline.tracks import Tracks
 from batkube.outputs.playback.deltas import Delta
 from batkube.outputs.playback.playback import Playback
-from batkube.outputs.playback.totals import Totals
+from batkube.outputs.playback.totals import PlaybackTotals
 
 
 class Counters:
     """Follows the deltas of a run, and yields the values that changed, once per instant."""
 
     def __init__(self, run: Playback, tracks: Tracks) -> None:
-        self._totals = Totals(run.nodes, run.pods, run.main_resource)
+        self._totals = PlaybackTotals(run.nodes, run.pods, run.main_resource)
         shares_machines = run.main_resource == CPU
         self._milli = 1000 if shares_machines else 1
         self._units = {
@@ -28,7 +28,7 @@ class Counters:
             "running jobs": "jobs",
         }
         self._tracks = tracks
-        self._shown: tuple[int | float, ...] = (0,) * len(self._units)
+        self._values: tuple[int | float, ...] = (0,) * len(self._units)
         self._at: Instant | None = None
 
     def apply(self, delta: Delta) -> Iterator[Value]:
@@ -44,7 +44,7 @@ class Counters:
         free = totals.free / self._milli if self._milli > 1 else totals.free
         percent = round(100 * totals.utilisation, 6)
         values = (percent, free, totals.pending_pods, totals.waiting_jobs, totals.running_jobs)
-        for (name, unit), before, value in zip(self._units.items(), self._shown, values, strict=True):
+        for (name, unit), before, value in zip(self._units.items(), self._values, values, strict=True):
             if self._at is not None and value != before:
                 yield Value(self._tracks.counter(name, unit).number, self._at, value)
-        self._shown = values
+        self._values = values

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from batkube.cluster.mapping import ANY_SCHEDULER
 from batkube.kernel.quantities import MACHINE, format_amount
 from batkube.outputs.exports.timeline.items import Details
-from batkube.outputs.playback.model import Field, Job, Node, Pod
+from batkube.outputs.playback.model import Field, RecordedJob, RecordedNode, RecordedPod
 from batkube.outputs.playback.playback import Playback
 
 
@@ -16,7 +16,7 @@ def flow_of(pod: int) -> int:
     return pod + 1
 
 
-def flows_of_execution(job: Job, position: int, pods: Sequence[Pod]) -> list[int]:
+def flows_of_execution(job: RecordedJob, position: int, pods: Sequence[RecordedPod]) -> list[int]:
     """Return the flows of the pods that were created in an execution of their job."""
     queued = job.executions[position].queued
     following = job.executions[position + 1 : position + 2]
@@ -33,13 +33,13 @@ def scheduler_of(run: Playback, job: int | None) -> str:
     return (run.files.scheduler or "scheduler") if name in ANY_SCHEDULER else name
 
 
-def node_details(node: Node) -> Details:
+def node_details(node: RecordedNode) -> Details:
     """Return the amounts that a node offers, and its place."""
     places = {"zone": node.zone, "rack": node.rack, "pool": node.pool}
     return {**_amounts(node.capacity), **_without_empty(places)}
 
 
-def job_details(job: Job) -> Details:
+def job_details(job: RecordedJob) -> Details:
     """Return the description of a job."""
     fields: dict[str, Field] = {
         "size": job.size,
@@ -50,7 +50,7 @@ def job_details(job: Job) -> Details:
     return {"job": job.key, **_without_empty(fields)}
 
 
-def pod_details(pod: Pod, jobs: Sequence[Job]) -> Details:
+def pod_details(pod: RecordedPod, jobs: Sequence[RecordedJob]) -> Details:
     """Return the description of a pod and of its end."""
     job = "" if pod.job is None else jobs[pod.job].key
     texts = {"job": job, "phase": pod.phase, "reason": pod.reason, "owner": pod.owner}

@@ -18,7 +18,7 @@ Details = Mapping[str, Field]
 """What a viewer shows of a selected item."""
 
 
-class Group(enum.IntEnum):
+class TrackGroup(enum.IntEnum):
     """The top level of a timeline, in its order."""
 
     CLUSTER = enum.auto()
@@ -30,9 +30,9 @@ class Group(enum.IntEnum):
 class Track(msgspec.Struct, frozen=True):
     """A row of the timeline."""
 
-    #: Identifies the track; greater than all members of `Group`.
+    #: Identifies the track; greater than all members of `TrackGroup`.
     number: int
-    group: Group
+    group: TrackGroup
     name: str
     #: The track that contains it; None if it is directly in its group.
     parent: int | None = None
@@ -62,7 +62,7 @@ class SliceEnd(msgspec.Struct, frozen=True, gc=False):
     at: Instant
 
 
-class Mark(msgspec.Struct, frozen=True, gc=False):
+class InstantMark(msgspec.Struct, frozen=True, gc=False):
     """An instant of a track. Flows pass through it, and end there if `is_last`."""
 
     track: int
@@ -82,4 +82,4 @@ class Value(msgspec.Struct, frozen=True, gc=False):
     value: int | float
 
 
-Item = Track | SliceBegin | SliceEnd | Mark | Value
+Item = Track | SliceBegin | SliceEnd | InstantMark | Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 
-from batkube.outputs.exports.timeline.items import Group, Track
+from batkube.outputs.exports.timeline.items import Track, TrackGroup
 
 
 class Tracks:
@@ -23,37 +23,37 @@ class Tracks:
 
     def counter(self, name: str, unit: str) -> Track:
         """Return a counter of the cluster."""
-        return self._track(("counter", name), Group.CLUSTER, name, unit=unit)
+        return self._track(("counter", name), TrackGroup.CLUSTER, name, unit=unit)
 
     def events(self) -> Track:
         """Return the track for events that concern the whole cluster."""
-        return self._track(("events", ""), Group.CLUSTER, "events")
+        return self._track(("events", ""), TrackGroup.CLUSTER, "events")
 
     def scheduler(self, name: str) -> Track:
         """Return the track of a scheduler."""
-        return self._track(("scheduler", name), Group.SCHEDULERS, name)
+        return self._track(("scheduler", name), TrackGroup.SCHEDULERS, name)
 
     def job(self, number: int, key: str) -> Track:
         """Return the track of a job."""
-        return self._track(("job", number), Group.JOBS, key, order=number)
+        return self._track(("job", number), TrackGroup.JOBS, key, order=number)
 
     def node_status(self, number: int, node: str) -> Track:
         """Return the track for the status of a node, inside the track of the node."""
         parent = self._node(number, node).number
-        return self._track(("status", node), Group.NODES, "status", parent=parent, order=0)
+        return self._track(("status", node), TrackGroup.NODES, "status", parent=parent, order=0)
 
     def lane(self, number: int, node: str, lane: int) -> Track:
         """Return a lane for the pods of a node, inside the track of the node. Lanes of a node have the same name."""
         parent = self._node(number, node).number
-        return self._track(("lane", (node, lane)), Group.NODES, "pods", parent=parent, order=1 + lane)
+        return self._track(("lane", (node, lane)), TrackGroup.NODES, "pods", parent=parent, order=1 + lane)
 
     def _node(self, number: int, node: str) -> Track:
-        return self._track(("node", node), Group.NODES, node, order=number)
+        return self._track(("node", node), TrackGroup.NODES, node, order=number)
 
     def _track(
         self,
         key: tuple[str, object],
-        group: Group,
+        group: TrackGroup,
         name: str,
         *,
         parent: int | None = None,
@@ -62,7 +62,7 @@ class Tracks:
     ) -> Track:
         track = self._by_key.get(key)
         if track is None:
-            number = len(Group) + 1 + len(self._by_key)
+            number = len(TrackGroup) + 1 + len(self._by_key)
             track = Track(number, group, name, parent, len(self._by_key) if order is None else order, unit)
             self._by_key[key] = track
             self._new.append(track)
