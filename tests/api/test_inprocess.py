@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from batkube.cluster.store import Batch, Key
-from batkube.kernel.instants import Instant, rfc3339_micro, seconds
+from batkube.cluster.object_meta import with_metadata
+from batkube.cluster.store import Batch, Key, KubeObject
+from batkube.kernel.instants import Instant, rfc3339, rfc3339_micro, seconds
 from conformance.direct import Direct
 
 LEASE, NAMESPACE = "leases.coordination.k8s.io", "kube-node-lease"
@@ -27,24 +29,36 @@ def renewed(direct: Direct, now: Instant) -> list[dict[str, Any]]:
     return [{**lease, "spec": {**lease["spec"], "renewTime": rfc3339_micro(now)}} for lease in leases]
 
 
-def test_leases_renewed_in_a_batch_equal_leases_updated_one_by_one(direct: Direct) -> None:
-    other, now = Direct(), direct.api.watches.now()
+def ownership_times(leases: Iterable[KubeObject]) -> list[str]:
+    return [entry["time"] for lease in leases for entry in lease["metadata"]["managedFields"]]
+
+
+def without_ownership_times(leases: Iterable[KubeObject]) -> list[KubeObject]:
+    return [
+        with_metadata(lease, managedFields=[{**entry, "time": ""} for entry in lease["metadata"]["managedFields"]])
+        for lease in leases
+    ]
+
+
+def test_a_batch_of_renewed_leases_equals_single_updates_except_for_the_time_of_ownership() -> None:
+    """A batch records no field ownership (docs/reference/api-differences.md); the real server updates the time."""
+    servers = batched, single = Direct(), Direct()
+    now = batched.api.watches.now()
     later = Instant(now + seconds(10))
     batches: list[Batch] = []
-    for server in (direct, other):
+    for server in servers:
         create_leases(server, now)
-    direct.store.subscribe(LEASE, lambda batch, _: batches.append(batch))
+    batched.store.subscribe(LEASE, lambda batch, _: batches.append(batch))
 
-    direct.api.client("kubelet").update_all(LEASE, renewed(direct, later), later)
-    for lease in renewed(other, later):
-        other.api.client("kubelet").update(LEASE, lease, later)
+    batched.api.client("kubelet").update_all(LEASE, renewed(batched, later), later)
+    for lease in renewed(single, later):
+        single.api.client("kubelet").update(LEASE, lease, later)
 
     assert [list(batch.keys) for batch in batches] == [[f"{NAMESPACE}/a", f"{NAMESPACE}/b"]]
-    without_uid = [
-        [{**lease, "metadata": {**lease["metadata"], "uid": ""}} for lease in server.store.all(LEASE).values()]
-        for server in (direct, other)
-    ]
-    assert without_uid[0] == without_uid[1]
+    in_batch, one_by_one = (list(server.store.all(LEASE).values()) for server in servers)
+    assert without_ownership_times(in_batch) == without_ownership_times(one_by_one)
+    assert ownership_times(in_batch) == [rfc3339(now)] * 2
+    assert ownership_times(one_by_one) == [rfc3339(later)] * 2
 
 
 def test_an_admission_policy_sees_each_renewal_and_a_rejected_lease_is_not_renewed(direct: Direct) -> None:

@@ -27,7 +27,7 @@ def pod(name: str = "p", *, state: str = "running", **annotations: str) -> dict[
 def usage_of(one: dict[str, Any], *rules: ContainerRule, store: Store | None = None, at_s: float = 0) -> dict[str, str]:
     usage = PodUsage(store or Store(), ContainerRules(rules, Streams(0)))
     return {
-        f"{name}.{resource}": str(float(amount))
+        f"{name}.{resource}": str(amount)
         for name, amounts in usage.of(one, Instant(START + seconds(at_s))).items()
         for resource, amount in amounts.items()
     }
@@ -38,7 +38,7 @@ def curve(*points: tuple[float, int]) -> UsageCurve:
 
 
 def test_a_running_container_uses_its_requests() -> None:
-    assert usage_of(pod()) == {"c.cpu": "0.5", "c.memory": "1048576.0"}
+    assert usage_of(pod()) == {"c.cpu": "500m", "c.memory": "1Mi"}
 
 
 def test_containers_that_do_not_run_use_nothing() -> None:
@@ -52,15 +52,15 @@ def test_containers_that_do_not_run_use_nothing() -> None:
 def test_a_rule_sets_the_usage_by_the_age_of_the_run() -> None:
     rule = ContainerRule("rules.yaml: [0]", image="web*", cpu=curve((0, 100), (10, 300)))
 
-    assert usage_of(pod(), rule, at_s=5) == {"c.cpu": "0.2", "c.memory": "1048576.0"}
-    assert usage_of(pod(), rule, at_s=60)["c.cpu"] == "0.3"
+    assert usage_of(pod(), rule, at_s=5) == {"c.cpu": "200m", "c.memory": "1Mi"}
+    assert usage_of(pod(), rule, at_s=60)["c.cpu"] == "300m"
 
 
 def test_an_annotation_precedes_a_rule_and_counts_as_0_if_malformed() -> None:
     rule = ContainerRule("rules.yaml: [0]", image="web*", cpu=curve((0, 100)))
 
-    assert usage_of(pod(cpu="2"), rule)["c.cpu"] == "2.0"
-    assert usage_of(pod(cpu="much"), rule)["c.cpu"] == "0.0"
+    assert usage_of(pod(cpu="2"), rule)["c.cpu"] == "2"
+    assert usage_of(pod(cpu="much"), rule)["c.cpu"] == "0"
 
 
 def test_ready_containers_share_a_load_equally() -> None:
@@ -69,4 +69,4 @@ def test_ready_containers_share_a_load_equally() -> None:
     pods[2]["status"]["conditions"] = []
     store.create("pods", [Key(f"x/{name}") for name in "abc"], pods, START)
 
-    assert [usage_of(each, rule, store=store)["c.cpu"] for each in pods] == ["0.45", "0.45", "0.0"]
+    assert [usage_of(each, rule, store=store)["c.cpu"] for each in pods] == ["450m", "450m", "0"]

@@ -18,7 +18,7 @@ def at(second: float) -> Instant:
 
 def state_of(*, init: tuple[dict[str, Any], ...] = (), count: int = 1, policy: str = "Always") -> PodState:
     containers = [{"name": f"c{number}", "image": "web:1"} for number in range(count)]
-    spec: dict[str, Any] = {"containers": containers, "restartPolicy": policy}
+    spec: dict[str, Any] = {"nodeName": "n", "containers": containers, "restartPolicy": policy}
     if init:
         spec["initContainers"] = list(init)
     return PodState(Key("x/p"), {"metadata": {"name": "p", "uid": "u"}, "spec": spec}, (), START)
@@ -97,18 +97,32 @@ def test_the_restart_policy_decides_after_success_and_failure(policy: str, resta
     assert not init.restarts_after(pod.restart_policy), "an init container that has succeeded is done"
 
 
-def test_the_back_off_doubles_to_five_minutes_and_is_reset_after_ten() -> None:
-    """MaxContainerBackOff upstream: 10s, 20s, 40s, … capped at 300s, reset after a run of twice the maximum."""
+def test_the_back_off_doubles_to_five_minutes() -> None:
     (container,) = state_of().main
-    now, waits = at(0), []
+    end, waits = 0.0, []
     for _ in range(8):
-        wait = container.next_back_off(now)
-        waits.append(wait / 1e9)
-        now = Instant(now + wait + seconds(1))
+        end += 1
+        run(container, end - 1, end, exit_code=1)
+        waits.append(container.next_back_off(at(end)) / 1e9)
+        end += waits[-1]
+
     assert waits == [0, 10, 20, 40, 80, 160, 300, 300]
 
-    assert container.next_back_off(Instant(now + seconds(601))) == 0
-    assert container.next_back_off(Instant(now + seconds(602))) == seconds(10)
+
+def test_only_a_run_of_more_than_ten_minutes_resets_the_back_off() -> None:
+    """concepts/workloads/pods/pod-lifecycle, "Container restarts"; the back-off before a run is not part of it."""
+    (container,) = state_of().main
+    for start in (0, 10):
+        run(container, start, start + 1, exit_code=1)
+        container.next_back_off(at(start + 1))
+    # The previous run ended 989 s before this one does.
+    run(container, 400, 1000)
+    assert container.next_back_off(at(1000)) == seconds(20)
+
+    run(container, 1020, 1621)
+    assert container.next_back_off(at(1621)) == 0
+    run(container, 1621, 1622)
+    assert container.next_back_off(at(1622)) == seconds(10)
 
 
 def test_a_restarted_container_counts_the_restart_and_keeps_its_last_run() -> None:

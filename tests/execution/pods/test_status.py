@@ -20,7 +20,7 @@ def at(second: float) -> Instant:
 def pod(*, status: dict[str, Any] | None = None, **spec: object) -> dict[str, Any]:
     containers = [{"name": "c", "image": "registry/web:1", "resources": {"requests": {"cpu": "1"}}}]
     metadata = {"name": "p", "uid": "u", "generation": 1}
-    return {"metadata": metadata, "spec": {"containers": containers, **spec}, "status": status or {}}
+    return {"metadata": metadata, "spec": {"nodeName": "n", "containers": containers, **spec}, "status": status or {}}
 
 
 def new_state(one: dict[str, Any]) -> PodState:

@@ -4,8 +4,8 @@ Kubelets and the workload's jobs write statuses, renew Leases and delete pods by
 such a write (`is_name_dependent`) and no finalizer delays it, it is one batch of changes in the store. Otherwise each
 object is written like any other.
 
-A batch does not record field ownership: no client applies these fields, and the records would double the size of a pod
-(docs/reference/api-differences.md).
+A batch does not record field ownership, in which it differs from single writes (docs/reference/api-differences.md): no
+client applies these fields, and the records would double the size of a pod.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class BulkWriter:
 
         Only policies and webhooks could change or reject such an object: kubelets renew a Lease, and a scheduler
         cordons a node. Without them the objects are one batch of changes. To renew the Leases of 1,000 nodes takes
-        1 ms as a batch, and 85 ms if each one takes the whole write path.
+        1 ms as a batch, 35 ms more with field ownership, and 100 ms if each one takes the whole write path.
         """
         if not self.admission.has_extensions:
             self._store.replace(write.stored.storage, list(map(key_of, objects)), objects, write.now)
