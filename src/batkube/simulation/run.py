@@ -182,9 +182,8 @@ def execute(
 ) -> RunRecord:
     """Run `scenario` into the folder `out` and return its record.
 
-    With `pack`, the inputs are copied into the folder. `on_assembled` is called before time advances; what it observes
-    it must not change. A run that fails writes its results so far, and then raises
-    RunFailed, or Bug for an internal error.
+    With `pack`, the inputs are copied into the folder. `on_assembled` is called before time advances, and may observe
+    the simulation. A run that fails writes its results so far, and then raises RunFailed, or Bug for an internal error.
     """
     folder = OutputFolder(out, force=force)
     stopwatch = CpuStopwatch()
@@ -223,15 +222,7 @@ def execute(
             reasons.flush()
         record = RunRecord(inputs, simulation, digest, failure, command, stopwatch, pack)
         log.info("ended at virtual time %s, with digest %s", human_duration(simulation.world.clock.now), digest)
-        try:
-            record.write(folder)
-        except Exception as error:
-            if expected_error(error) is not None:
-                raise
-            # A bug can leave behind what cannot be written; the first one is what has to be reported.
-            if not isinstance(failure, Bug):
-                failure = as_bug(error, "while outputs were written")
-            record.write_bug(folder, failure)
+        failure = _write_outputs(record, folder)
     log.info("written to %s after %.2f s", folder.path, stopwatch.real_s)
     if failure is None:
         return record
@@ -239,6 +230,20 @@ def execute(
     raise (
         as_bug(failure, partial_results) if isinstance(failure, Bug) else RunFailed(f"{failure}\n  {partial_results}")
     ) from failure
+
+
+def _write_outputs(record: RunRecord, folder: OutputFolder) -> RunFailed | Bug | None:
+    """Write the outputs of a run. Return its failure, which may be a bug in writing them."""
+    try:
+        record.write(folder)
+    except Exception as error:
+        if expected_error(error) is not None:
+            raise
+        # A bug can leave behind what cannot be written; the first one is what has to be reported.
+        bug = record.failure if isinstance(record.failure, Bug) else as_bug(error, "while outputs were written")
+        record.write_bug(folder, bug)
+        return bug
+    return record.failure
 
 
 def _open_reasons(scenario: Scenario, folder: OutputFolder) -> AbstractContextManager[BinaryIO | None]:
