@@ -223,15 +223,7 @@ def execute(
             reasons.flush()
         record = RunRecord(inputs, simulation, digest, failure, command, stopwatch, pack)
         log.info("ended at virtual time %s, with digest %s", human_duration(simulation.world.clock.now), digest)
-        try:
-            record.write(folder)
-        except Exception as error:
-            if expected_error(error) is not None:
-                raise
-            # A bug can leave behind what cannot be written; the first one is what has to be reported.
-            if not isinstance(failure, Bug):
-                failure = as_bug(error, "while outputs were written")
-            record.write_bug(folder, failure)
+        failure = _write_outputs(record, folder)
     log.info("written to %s after %.2f s", folder.path, stopwatch.real_s)
     if failure is not None:
         raise _with_partial_results(failure, folder) from failure
@@ -242,6 +234,20 @@ def _with_partial_results(failure: RunFailed | Bug, folder: OutputFolder) -> Run
     """Return the failure with the place of the results so far."""
     text = f"what was computed until then is in {folder.path}"
     return as_bug(failure, text) if isinstance(failure, Bug) else RunFailed(f"{failure}\n  {text}")
+
+
+def _write_outputs(record: RunRecord, folder: OutputFolder) -> RunFailed | Bug | None:
+    """Write the outputs of a run. Return its failure, which may be a bug in writing them."""
+    try:
+        record.write(folder)
+    except Exception as error:
+        if expected_error(error) is not None:
+            raise
+        # A bug can leave behind what cannot be written; the first one is what has to be reported.
+        bug = record.failure if isinstance(record.failure, Bug) else as_bug(error, "while outputs were written")
+        record.write_bug(folder, bug)
+        return bug
+    return record.failure
 
 
 def _open_reasons(scenario: Scenario, folder: OutputFolder) -> AbstractContextManager[BinaryIO | None]:
