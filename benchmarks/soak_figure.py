@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -73,17 +72,19 @@ def _draw_panel(axes: Axes, samples: Samples, column: str, is_log: bool) -> None
 def table(samples: Samples) -> str:
     """Return a table of the samples after the first minutes."""
     rows = ["| after the first five minutes | " + " | ".join(samples) + " |", "|---|" + "--:|" * len(samples)]
-    steady = [frame[frame["elapsed s"] > _WARM_UP_S] for frame in samples.values()]
+    steady = [frame[frame["elapsed s"] > min(_WARM_UP_S, frame["elapsed s"].max() / 2)] for frame in samples.values()]
     for operation in ("create", "create checked", "delete", "list of 50", "get", "kubectl", "rollout"):
-        cells = [
-            " / ".join(f"{median(frame[f'{operation} {kind} ms'].dropna()):,.0f}" for kind in ("p50", "p99"))
-            + f" / {frame[f'{operation} max ms'].max():,.0f} ms"
-            for frame in steady
-        ]
+        cells = [_latencies(frame, operation) for frame in steady]
         rows.append(f"| {operation}: p50 / p99 (medians of the intervals) / longest | " + " | ".join(cells) + " |")
     for name, cell in _totals(steady).items():
         rows.append(f"| {name} | " + " | ".join(cell) + " |")
     return "\n".join(rows)
+
+
+def _latencies(frame: pd.DataFrame, operation: str) -> str:
+    """Return a cell of the table; a dash if no such operation has succeeded."""
+    p50_ms, p99_ms, longest_ms = (frame[f"{operation} {kind} ms"].dropna() for kind in ("p50", "p99", "max"))
+    return "–" if p50_ms.empty else f"{p50_ms.median():,.0f} / {p99_ms.median():,.0f} / {longest_ms.max():,.0f} ms"
 
 
 def _totals(steady: list[pd.DataFrame]) -> dict[str, list[str]]:
@@ -94,6 +95,7 @@ def _totals(steady: list[pd.DataFrame]) -> dict[str, list[str]]:
         created = frame["create count"].iloc[1:].sum() + frame["create checked count"].iloc[1:].sum()
         cells = {
             "pods created per second": f"{created / seconds:.0f}",
+            "rollouts completed within a minute": f"{frame['rollout count'].sum()}",
             "CPU per pod": f"{(last['servers CPU s'] - first['servers CPU s']) / created * 1000:.1f} ms",
             "CPU per pod, all programs": (
                 f"{(last['all programs CPU s'] - first['all programs CPU s']) / created * 1000:.1f} ms"
