@@ -134,6 +134,7 @@ def test_a_link_leads_to_an_instant_and_a_selection(open_page: PageOpener, faili
     page.evaluate("location.hash = '#t=7&pod=w0-1-0'")
     expect(page.get_by_role("tabpanel").locator("h3").first).to_have_text("pod w0-1-0")
     expect_clock(page, "00:00:07")
+    assert page.url.endswith("#t=7&pod=w0-1-0")
 
 
 def hostile_run(folder: Path) -> Path:
