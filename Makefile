@@ -13,15 +13,20 @@ NOT_INSTALLED = echo "pip could not install the packages (see above): it needs P
 # All but what builds real schedulers or needs a real control plane.
 LOWEST_TESTS := $(addprefix tests/,api calibration cli cluster controllers execution experiments kernel outputs platforms policies workloads)
 
-.PHONY: demo test test-all check format golden fuzz benchmark reality conformance docs dist lock test-lowest clean
+.PHONY: browser demo test test-all check format golden fuzz benchmark reality conformance docs dist lock test-lowest clean
 
 demo: $(VENV)/.run ## run the main job: a workload on 32 machines under three policies, with a comparison and a chart
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo/demo.sh
 
-test: check ## everything CI runs: style, types, layers, tests; what was skipped is listed at the end, with the reason
+# The tests of the page need a browser. In CI it is installed; elsewhere they are skipped with the reason.
+browser:
+	@if [ "$(CI)" = true ] && [ "$$(id -u)" = 0 ] && ! command -v chromium > /dev/null && command -v apt-get > /dev/null; then \
+		apt-get update -q && apt-get install -y -q --no-install-recommends chromium fonts-dejavu-core || true; fi
+
+test: check browser ## everything CI runs: style, types, layers, tests; what was skipped is listed at the end, with the reason
 	$(BIN)/python -m pytest -n 2
 
-test-all: check ## the tests of other programs too: seven more kube-schedulers, Go 1.24 to 1.27, a real control plane (an hour)
+test-all: check browser ## the tests of other programs too: seven more kube-schedulers, Go 1.24 to 1.27, a real control plane (an hour)
 	BATKUBE_SLOW_TESTS=1 $(BIN)/python -m pytest -n 2
 
 check: $(VENV)/.dev ## style, types and layers only

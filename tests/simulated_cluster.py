@@ -194,7 +194,7 @@ class Cluster:
             },
             START,
         )
-        NodeCreator(self.world, access).register(read_platform(platform).machines, agents, START, {})
+        NodeCreator(access).register(read_platform(platform).machines, agents, START, {})
         self.run(1)
 
     @property

@@ -89,6 +89,18 @@ def test_the_documented_frame_of_an_experiment_is_its_result(tmp_path: Path) -> 
     assert lines_of(documented) == lines_of(str(pivot))
 
 
+def test_the_documented_explanations_are_those_of_the_command(tmp_path: Path) -> None:
+    run(
+        tmp_path, f"batkube run {REPOSITORY / 'examples' / 'backfilling' / 'scenario.yaml'} --explain --out out --quiet"
+    )
+    documented = [block for block in blocks("how-to/explain-a-run.md") if block.startswith("$ batkube explain")]
+
+    assert len(documented) == 3
+    for block in documented:
+        command, _, expected = block.partition("\n")
+        assert run(tmp_path, command.removeprefix("$ ")) == expected
+
+
 def test_the_documented_pods_of_a_retried_job_are_those_of_the_run(tmp_path: Path) -> None:
     run(tmp_path, f"batkube run {REPOSITORY / 'examples' / 'anything' / 'scenario.yaml'} --out out --quiet")
     documented = next(block for block in blocks("how-to/run-anything.md") if "grep flaky" in block)
@@ -109,7 +121,7 @@ def columns_of(file: str) -> list[str]:
     return [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
 
 
-@pytest.mark.parametrize("file", ["jobs.csv", "schedule.csv", "machine_states.csv", "pods.csv"])
+@pytest.mark.parametrize("file", ["jobs.csv", "schedule.csv", "machine_states.csv", "pods.csv", "nodes.csv"])
 def test_the_columns_of_output_files_are_documented(file: str, tmp_path: Path) -> None:
     run(tmp_path, "batkube workload generate burst --jobs 2 -o w.json")
     run(tmp_path, "batkube run --workload w.json --platform 2x1 --out out --quiet")

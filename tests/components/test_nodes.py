@@ -29,7 +29,7 @@ class RecordingClient:
 
 def test_nodes_of_a_run_exist_and_are_ready_before_it_begins() -> None:
     world = World(Streams(0))
-    NodeCreator(world, Access.of_world(world, None)).store(read_platform("2x4,16Gi").machines, START)
+    NodeCreator(Access.of_world(world, None)).store(read_platform("2x4,16Gi").machines, START)
 
     nodes = [world.store.get(NODE, Key(name)) for name in ("node-0", "node-1")]
     assert [node["status"]["allocatable"]["cpu"] for node in nodes] == ["4", "4"]
@@ -41,17 +41,17 @@ def conditions(node: dict[str, Any]) -> dict[str, str]:
 
 
 def test_an_added_machine_is_a_request_of_the_administrator() -> None:
-    world, clients = World(Streams(0)), dict[str, RecordingClient]()
+    clients = dict[str, RecordingClient]()
     access: Any = Access(lambda name: clients.setdefault(name, RecordingClient()), is_api=True)  # type: ignore[arg-type,return-value]
 
-    NodeCreator(world, access).add(read_platform("1x4,16Gi").machines[0], START)
+    NodeCreator(access).add(read_platform("1x4,16Gi").machines[0], START)
 
     assert {name: client.created for name, client in clients.items()} == {"kubectl": [(NODE, "node-0")]}
 
 
 def test_system_pods_of_a_run_hold_their_requests_from_the_beginning() -> None:
     world, machines = World(Streams(0)), read_platform("1x4,16Gi").machines
-    nodes, allocations = NodeCreator(world, Access.of_world(world, None)), NodeAllocations(world.store)
+    nodes, allocations = NodeCreator(Access.of_world(world, None)), NodeAllocations(world.store)
     (dns,) = SystemPod.parse_all([{"name": "coredns", "cpu": "3"}])
     nodes.store(machines, START)
 

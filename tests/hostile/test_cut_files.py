@@ -8,7 +8,7 @@ import pytest
 from tests.commands import RUN, run_in_process, write_study
 
 
-@pytest.mark.parametrize("name", ["jobs.csv", "pods.csv", "machine_states.csv"])
+@pytest.mark.parametrize("name", ["jobs.csv", "pods.csv", "nodes.csv", "machine_states.csv"])
 def test_tables_that_were_cut_after_the_run_are_reported(tmp_path: Path, name: str) -> None:
     write_study(tmp_path)
     for out in ("a", "b"):

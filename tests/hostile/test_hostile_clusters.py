@@ -116,6 +116,14 @@ def dripping(handler: BaseHTTPRequestHandler) -> None:
         time.sleep(0.05)
 
 
+def dripping_head(handler: BaseHTTPRequestHandler) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+    while True:
+        handler.wfile.write(b"x")
+        handler.wfile.flush()
+        time.sleep(0.05)
+
+
 def silent(handler: BaseHTTPRequestHandler) -> None:
     time.sleep(60)
 
@@ -137,7 +145,7 @@ def test_an_endless_list_takes_bounded_memory(tmp_path: Path, monkeypatch: pytes
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("respond", [silent, dripping])
+@pytest.mark.parametrize("respond", [silent, dripping, dripping_head])
 def test_a_recording_of_a_silent_server_ends_in_its_time(tmp_path: Path, respond: Respond) -> None:
     with serving(tmp_path, respond) as options:
         start = time.monotonic()

@@ -132,6 +132,45 @@ def test_a_catalogue_from_elsewhere_needs_trust_and_names_what_the_run_uses(here
     assert run_in_process(here, *typed, "policy:fcfs").returncode == 0
 
 
+def test_a_catalogue_from_elsewhere_starts_no_program_given_by_its_path_without_trust(here: Path) -> None:
+    """The entry kube-scheduler of the catalogue starts such a scheduler, and may replace its command."""
+    catalogue = here.parent / "elsewhere" / "c.yaml"
+    catalogue.write_text(yaml.safe_dump(CATALOGUE))
+    (here / "mine").write_text("#!/bin/sh\n")
+    (here / "mine").chmod(0o755)
+
+    for scheduler in ("./mine", "./mine --verbose", "second=./mine"):
+        refused = run_batkube(here, *RUN, "--catalogue", str(catalogue), "--scheduler", scheduler)
+
+        assert refused.returncode == 2
+        assert f"{catalogue} names kube-scheduler: /bin/sh -c 'echo evil'" in refused.stderr
+
+
+@pytest.mark.parametrize("companion", ["kube-scheduler\t--x", "'kube'-scheduler@1.34.4 --x"])
+def test_companions_are_listed_however_they_are_written(here: Path, companion: str) -> None:
+    catalogue = here.parent / "elsewhere" / "c.yaml"
+    entries = {**CATALOGUE, "with-companion": {**ENTRY, "command": ["./mine"], "companions": [companion]}}
+    catalogue.write_text(yaml.safe_dump(entries))
+
+    listed = code_of({"scheduler": "with-companion", "catalogue": str(catalogue)})
+
+    assert "kube-scheduler: /bin/sh -c 'echo evil'" in listed
+
+
+def test_a_manifest_behind_a_link_needs_trust(here: Path) -> None:
+    """A link in a run folder to a manifest beside it once counted as a file of one's own."""
+    assert run_in_process(here, *RUN, "--scheduler", "policy:./mine.py:Mine", "--pack").returncode == 0
+    for name in ("was-here", "mine.py"):
+        (here / name).unlink()
+    (here / "out" / "manifest.json").rename(here / "m.json")
+    (here / "out" / "manifest.json").symlink_to("../m.json")
+
+    refused = run_in_process(here, "rerun", "out")
+
+    assert (refused.returncode, (here / "was-here").exists()) == (2, False)
+    assert "out/manifest.json names policy:" in refused.stderr
+
+
 def test_the_python_interface_asks_for_no_confirmation(
     here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -158,6 +197,8 @@ def test_the_python_interface_asks_for_no_confirmation(
         {"scheduler": ["kube-scheduler", "second=./mine"]},
         {"scheduler": "kube-scheduler", "attach": ["./mine --now"]},
         {"scheduler": "kube-scheduler", "attach": ["descheduler --kubeconfig=evil"]},
+        {"scheduler": "kube-scheduler@0.0.0-20261119000000-abcdef123456"},
+        {"scheduler": "kube-scheduler", "attach": ["descheduler@0.36.1-0.20261119000000-abcdef123456"]},
         {"scheduler": "kube-scheduler", "controllers": "kube-controller-manager --kubeconfig=evil"},
         {"scheduler": "batsim:./mine"},
         {"scheduler": "batsim:evil"},
@@ -173,6 +214,7 @@ def test_every_key_that_can_execute_a_program_is_listed(keys: dict[str, object])
         {"scheduler": "policy:easy", "scheduler-args": {"x": "1"}},
         {"scheduler": "batsim:tcp://127.0.0.1:28000"},
         {"scheduler": ["kube-scheduler@1.34.4", "second=kube-scheduler"], "attach": ["descheduler"]},
+        {"scheduler": "kube-scheduler@v1.35.0-rc.1", "attach": ["kueue@0.10.0"]},
         {"scheduler": "kube-scheduler", "controllers": "kube-controller-manager@1.34.4"},
     ],
 )

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.quantities import CPU, PODS
 from batkube.platforms.model import Machine
-from batkube.policies.interface import Evict, Policy, Reject, Start, WakeAt
+from batkube.policies.interface import Evict, Policy, Reject, Start, Wait, WakeAt
 from batkube.policies.machine_room import MachineRoom
 from batkube.policies.node_room import NodeRoom
+from batkube.policies.reasons import Reason
 from batkube.policies.rooms import Placement, Room
 from batkube.workloads.model import Delay, Job
 
@@ -55,8 +56,18 @@ class RunningJob:
 class TinyCluster:
     """A View, and the event loop that calls a policy."""
 
-    def __init__(self, room: Room, machines: Sequence[Machine] = (), *, kills_at_walltime: bool = True) -> None:
+    def __init__(
+        self,
+        room: Room,
+        machines: Sequence[Machine] = (),
+        *,
+        kills_at_walltime: bool = True,
+        is_explained: bool = False,
+    ) -> None:
         """`machines` are passed to the policy's `begin`."""
+        self.is_explained = is_explained
+        #: The reasons of decisions: the second, the kind of decision, the job's name and the reason.
+        self.reasons: list[tuple[float, str, str, Reason | str]] = []
         self._machines = machines
         self.now = Instant(0)
         self.free = room
@@ -120,6 +131,9 @@ class TinyCluster:
 
     def _apply_decisions(self, policy: Policy) -> None:
         for decision in policy.decide(self):
+            if isinstance(decision, Start | Evict | Wait) and decision.reason is not None:
+                kind = type(decision).__name__
+                self.reasons.append((self.now / 1e9, kind, decision.job.name, decision.reason))
             match decision:
                 case Start(job, placement):
                     self._start(self.waiting.pop(job.name), placement)

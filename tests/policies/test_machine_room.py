@@ -124,3 +124,16 @@ def test_a_random_choice_depends_only_on_the_generator() -> None:
     draws = [room.fit(job, random.Random(seed)) for seed in (1, 1, 2)]
 
     assert draws[0] == draws[1] != draws[2]
+
+
+@given(rooms, st.sets(st.integers(-3, MACHINES + 5)), st.integers(1, MACHINES), choices)
+def test_a_room_of_chosen_machines_gives_only_free_ones_among_them(
+    room: MachineRoom, chosen: set[int], size: int, choice: Choice | str
+) -> None:
+    placement = room.only(chosen).fit(a_job("j", size, 1), chooser(choice))
+    free = {number for number in chosen if number >= 0 and room.mask >> number & 1}
+
+    assert (placement is not None) == (len(free) >= size)
+    if placement is not None:
+        assert set(placement.machine_ids) <= free
+        assert room - placement + placement == room

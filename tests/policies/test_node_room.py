@@ -191,3 +191,18 @@ def test_releasing_more_than_the_capacity_is_rejected() -> None:
 def test_a_placement_of_whole_machines_is_rejected() -> None:
     with pytest.raises(TypeError, match="has no requests"):
         nodes({"cpu": 1000}) - MachinePlacement(1)
+
+
+@given(clusters, jobs, st.sets(st.integers(-2, 7)), choices)
+def test_a_room_of_chosen_nodes_gives_only_these(
+    capacities: list[dict[str, int]], job: Job, chosen: set[int], choice: Choice | str
+) -> None:
+    room = nodes(*capacities)
+    placement = room.only(chosen).fit(job, chooser(choice))
+    part = nodes(*(capacity for number, capacity in enumerate(capacities) if number in chosen))
+
+    assert (placement is not None) == (bool(chosen & {*range(len(capacities))}) and part.holds(job))
+    if placement is not None:
+        assert set(placement.machine_ids) <= chosen
+        assert room - placement + placement == room
+    assert room == nodes(*capacities), "rooms are values"

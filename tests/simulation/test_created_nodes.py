@@ -13,7 +13,7 @@ from batkube.kernel.errors import InputError
 from batkube.outputs.measures.occupancy.absences import Absence, absences_of
 from conftest import Simulate
 
-OUTPUTS = ("jobs.csv", "pods.csv", "journal.jsonl", "machine_states.csv", "schedule.csv", "fidelity.json")
+OUTPUTS = ("jobs.csv", "pods.csv", "nodes.csv", "journal.jsonl", "machine_states.csv", "schedule.csv", "fidelity.json")
 
 #: An autoscaler with fixed actions: `MADE` has the name of each node, its capacity, and the seconds at which it is
 #: created and deleted.

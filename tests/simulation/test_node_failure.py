@@ -103,7 +103,7 @@ class Story:
         inputs = read_inputs(make_scenario(values, "test"))
         files = io.StringIO(), io.StringIO()
         self.journal = io.BytesIO()
-        self.simulation: Simulation = assemble(inputs, Journal(self.journal), *files, folder / "scheduler")
+        self.simulation: Simulation = assemble(inputs, Journal(self.journal), Journal(), *files, folder / "scheduler")
         self.readiness: dict[str, list[tuple[float, str]]] = {}
         self.taints: dict[str, list[tuple[float, set[str]]]] = {}
         self.pods: dict[str, list[Sight]] = {}

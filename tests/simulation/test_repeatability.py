@@ -22,7 +22,7 @@ from tests.simulation.test_any_language import IN_A_POD
 from batkube.timing.pages.clock_page import ClockPage
 
 PROGRAMS = Path(__file__).parent.parent.parent / "examples" / "programs"
-OUTPUTS = ("jobs.csv", "pods.csv", "journal.jsonl", "machine_states.csv", "schedule.csv", "fidelity.json")
+OUTPUTS = ("jobs.csv", "pods.csv", "nodes.csv", "journal.jsonl", "machine_states.csv", "schedule.csv", "fidelity.json")
 CONDITIONS = ("undisturbed", "pinned", "loaded", "cuts", "pauses", "slow-server", "slow-program", "wake-ups")
 UNLIMITED = """\
 apiVersion: kubescheduler.config.k8s.io/v1

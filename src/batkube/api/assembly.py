@@ -127,7 +127,7 @@ class Api:
             store, _definition_resource(table), self._delete_instances, custom.is_in_built_in_group
         )
         self._deleter = Deleter(store, admitting.validate_deletion, lifecycle.mark_for_deletion)
-        self._write_path = WritePath(served, self._registry, self._deleter, admission.is_name_dependent)
+        self._write_path = WritePath(served, self._registry, self._deleter, admission)
         self._tokens = tokens = ServiceAccountTokens(store, streams.named("api tokens"), now)
         authenticator, bodies = Authenticator(users, tokens), BodyDecoder(served)
         self.watches, counters = WatchHub(store, timers, now), RequestCounters()

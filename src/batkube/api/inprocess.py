@@ -6,11 +6,12 @@ serialization.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from batkube.api.admission.chain import AdmissionChain
 from batkube.api.requests.options import DeleteOptions, WriteOptions
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.users import User
@@ -28,6 +29,7 @@ from batkube.cluster import decisions
 from batkube.cluster.client import ApiError
 from batkube.cluster.decisions import Binding, Decision
 from batkube.cluster.kinds import Resource
+from batkube.cluster.object_meta import key_of as object_key
 from batkube.cluster.object_meta import name_of, namespace_of
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.suspension import SuspensionControl
@@ -57,15 +59,12 @@ def _target(storage: str, obj: KubeObject, verb: str, subresource: str = "") -> 
 class WritePath:
     """The parts of the server that carry out the writes of all components."""
 
-    def __init__(
-        self, served: ServedKinds, registry: Registry, deleter: Deleter, is_name_dependent: Callable[[str], bool]
-    ) -> None:
-        """`is_name_dependent` returns whether admission in a namespace may depend on an object's name."""
+    def __init__(self, served: ServedKinds, registry: Registry, deleter: Deleter, admission: AdmissionChain) -> None:
         self.served_kinds = served
         self.registry = registry
         self.deleter = deleter
-        self.bulk_creator = BulkCreator(served, registry, is_name_dependent)
-        self.bulk_writer = BulkWriter(registry, deleter, is_name_dependent)
+        self.bulk_creator = BulkCreator(served, registry, admission.is_name_dependent)
+        self.bulk_writer = BulkWriter(registry, deleter, admission)
 
 
 class WaitingWrites(NamedTuple):
@@ -131,9 +130,22 @@ class InProcessClient:
 
         self._run(_target(storage, first, "create"), first, write, now, None)
 
+    def restore(self, storage: str, objects: Sequence[KubeObject], now: Instant) -> None:
+        """Add objects that existed before the run began; admission does not see what is restored into etcd."""
+        self._registry.store.create(storage, list(map(object_key, objects)), objects, now)
+
     def bind(self, binding: Binding, now: Instant) -> None:
         """Bind existing pods to nodes."""
         decisions.bind(self._registry.store, binding, now, in_full=True)
+
+    def update_all(self, storage: str, objects: Sequence[KubeObject], now: Instant) -> None:
+        """Replace existing objects, which are all in one namespace."""
+        for first, part in self._separate_writes(list(map(object_key, objects))):
+
+            def write(now: Instant, first: KubeObject = first, part: slice = part) -> None:
+                self._bulk_writer.update(self._new_write(storage, first, now, ""), objects[part])
+
+            self._run(_target(storage, first, "update"), first, write, now, None)
 
     def set_statuses(
         self,
@@ -171,7 +183,7 @@ class InProcessClient:
         """
         if not keys:
             return
-        may_wait = self._waiting is not None and self._bulk_writer.is_name_dependent(namespace_of(keys[0]))
+        may_wait = self._waiting is not None and self._bulk_writer.admission.is_name_dependent(namespace_of(keys[0]))
         size = 1 if may_wait else len(keys)
         for start in range(0, len(keys), size):
             yield _identity(keys[start]), slice(start, start + size)

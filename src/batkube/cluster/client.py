@@ -3,11 +3,8 @@
 There are two implementations. That of the API server (`api.inprocess`) treats requests like kubectl's, so defaults,
 admission, quota, generation and finalizers apply to them as on a real cluster. That of runs with policies alone
 (`cluster.store_client`) writes to the store, since nothing there could observe the difference. `components.access`
-chooses between them. Components read the store directly. Only one of them runs at a time, so no update can conflict.
-
-Some changes of many objects at once are written to the store in one batch, whatever the client: the nodes with which a
-run begins (`components.nodes`), renewed Leases (`execution.nodes.leases`), and power states of nodes
-(`policies.runtime.power_requests`, `execution.energy.power_switches`).
+chooses between them. Components read the store directly, and never write to it. Only one of them runs at a time, so no
+update can conflict.
 """
 
 from __future__ import annotations
@@ -90,8 +87,14 @@ class BulkClient(Client, Protocol):
     ) -> None:
         """Create a copy of `template` for each of `keys`, all in one namespace, with these uids."""
 
+    def restore(self, storage: str, objects: Sequence[KubeObject], now: Instant) -> None:
+        """Add complete objects that existed before the run began, as they are, like a snapshot of etcd."""
+
     def bind(self, binding: Binding, now: Instant) -> None:
         """Bind existing pods to nodes."""
+
+    def update_all(self, storage: str, objects: Sequence[KubeObject], now: Instant) -> None:
+        """Replace existing objects, all in one namespace; an object whose write is rejected remains as it was."""
 
     def set_statuses(
         self,

@@ -40,6 +40,10 @@ class StoreClient:
         pod = template | {"metadata": metadata, "status": _PENDING}
         self._store.create(storage, keys, [pod] * len(keys), now)
 
+    def restore(self, storage: str, objects: Sequence[KubeObject], now: Instant) -> None:
+        """Add objects that existed before the run began."""
+        self._store.create(storage, list(map(key_of, objects)), objects, now)
+
     def update(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
         """Replace the stored object by `obj`."""
         self._store.replace(storage, [key_of(obj)], [obj], now)
@@ -70,6 +74,10 @@ class StoreClient:
     def bind(self, binding: Binding, now: Instant) -> None:
         """Bind pods to nodes."""
         decisions.bind(self._store, binding, now, in_full=False)
+
+    def update_all(self, storage: str, objects: Sequence[KubeObject], now: Instant) -> None:
+        """Replace stored objects."""
+        self._store.replace(storage, list(map(key_of, objects)), objects, now)
 
     def set_statuses(
         self,

@@ -36,6 +36,8 @@ class World:
     has_event_readers: bool = True
     #: Whether the current action may be suspended while a webhook is called.
     suspension: SuspensionControl = field(default_factory=SuspensionControl)
+    #: Why schedulers decided as they did, for `batkube explain`; it records nothing without `--explain`.
+    reasons: Journal = field(default_factory=Journal)
     #: The job executions, by pod.
     executions: JobExecutions = field(default_factory=JobExecutions)
     #: Which nodes send heartbeats.

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from batkube.cluster.mapping import NODE, POD, ResourceModel, node_names_of, node_of
-from batkube.cluster.world import World
 from batkube.components.access import Access
 from batkube.execution.latencies.system_pods import SystemPod, machine_ids_of, system_pod_objects
 from batkube.execution.nodes.allocations import NodeAllocations
@@ -21,15 +20,14 @@ if TYPE_CHECKING:
 class NodeCreator:
     """Creates the Nodes of machines."""
 
-    def __init__(self, world: World, access: Access, model: ResourceModel = ResourceModel.REQUESTS) -> None:
-        self._store = world.store
+    def __init__(self, access: Access, model: ResourceModel = ResourceModel.REQUESTS) -> None:
         self._access = access
         self._model = model
 
     def store(self, machines: Iterable[Machine], now: Instant) -> None:
         """Store the nodes of a run, which exist and are ready before it begins."""
-        nodes = [node_of(machine, self._model, now) for machine in machines]
-        self._store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], now)
+        nodes = [node_of(machine, self._model, now)[1] for machine in machines]
+        self._access.client("batkube").restore(NODE, nodes, now)
 
     def register(
         self, machines: Iterable[Machine], registrar: NodeRegistrar, now: Instant, annotations: Mapping[str, str]
@@ -56,6 +54,6 @@ class NodeCreator:
         if not pods:
             return
         names = node_names_of(machines)
-        self._store.create(POD, *system_pod_objects(pods, machines, names, now), now)
+        self._access.client("batkube").restore(POD, system_pod_objects(pods, machines, names, now), now)
         for pod, machine_id in zip(pods, machine_ids_of(pods, machines), strict=True):
             allocations.reserve(names[machine_id], (*pod.requests, (PODS, 1)))

@@ -11,7 +11,7 @@ from batkube.emulation.manifests import PlannedJob
 from batkube.emulation.settings import JobKind
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.instants import Instant
-from batkube.kernel.journal import Field, Journal
+from batkube.kernel.journal import Journal
 
 #: The Events that mark the steps of a pod's start, by the column of jobs.csv with their time.
 STEPS = {"Scheduled": "scheduled", "Pulling": "pulling", "Pulled": "pulled", "Created": "created", "Started": "started"}
@@ -91,7 +91,7 @@ class JobTracker:
     def __init__(self, planned_jobs: Sequence[PlannedJob], kind: JobKind) -> None:
         self._kind = kind
         #: Journal entries in order of arrival; those of two watches may be out of order.
-        self._journal_entries: list[tuple[Instant, str, dict[str, Field]]] = []
+        self._journal_entries: list[tuple[Instant, str, dict[str, object]]] = []
         #: The jobs, by number.
         self.jobs = [EmulatedJob(planned) for planned in planned_jobs]
         self._pods: dict[str, EmulatedPod] = {}
@@ -123,7 +123,7 @@ class JobTracker:
         for at, event, fields in sorted(self._journal_entries, key=lambda entry: entry[0]):
             journal.append(at, event, **fields)
 
-    def _record(self, at: Instant, event: str, **fields: Field) -> None:
+    def _record(self, at: Instant, event: str, **fields: object) -> None:
         self._journal_entries.append((at, event, fields))
 
     def record_submission(self, number: int, at: Instant) -> None:

@@ -18,12 +18,13 @@ from batkube.experiments.plan.grid_selection import GridSelection
 from batkube.experiments.plan.policy_objects import PolicyObjects
 from batkube.experiments.plan.runs import Plan, make_plan
 from batkube.experiments.results.result_files import read_description, read_results
-from batkube.experiments.results.table_files import preload_parquet, write_tables
+from batkube.experiments.results.table_files import write_tables
 from batkube.experiments.running.executors import PROCESSES, PythonExecutor, RunExecutor, open_executors
 from batkube.experiments.running.folder import ExperimentFolder, RunState, run_folder
 from batkube.experiments.running.orchestrator import ExperimentOrchestrator, Progress, ProgressListener
 from batkube.kernel.errors import InputError
 from batkube.kernel.stopwatch import Stopwatch
+from batkube.outputs.files.parquet import preload_parquet
 from batkube.outputs.measures.metric_columns import MAIN_COLUMNS
 from batkube.outputs.results import Results
 from batkube.programs.program import Builder

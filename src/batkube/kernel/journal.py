@@ -14,8 +14,6 @@ import msgspec
 
 from batkube.kernel.instants import Instant
 
-Field = str | int | float | bool | None
-
 #: Lines are hashed and written in batches: one call per line would cost more than the line itself.
 _BATCH_LINES = 512
 
@@ -29,8 +27,13 @@ class Journal:
         self._encode = msgspec.json.Encoder().encode
         self._batch: list[bytes] = []
 
-    def append(self, now: Instant, event: str, **fields: Field) -> None:
-        """Record `event` at `now`."""
+    @property
+    def is_recorded(self) -> bool:
+        """Whether events are recorded."""
+        return self._sink is not None
+
+    def append(self, now: Instant, event: str, **fields: object) -> None:
+        """Record `event` at `now`, with fields of any type that JSON has."""
         if self._sink is None:
             return
         self._batch.append(self._encode({"t": now, "event": event, **fields}))

@@ -3,7 +3,7 @@
 A policy imports what it needs from here: `from batkube.policies import Policy, Start, View`.
 """
 
-from batkube.policies.interface import Decision, Evict, Policy, Reject, Running, Start, View, WakeAt
+from batkube.policies.interface import Decision, Evict, Policy, Reject, Running, Start, View, Wait, WakeAt
 from batkube.policies.rooms import Choice, Placement, Room
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "Running",
     "Start",
     "View",
+    "Wait",
     "WakeAt",
 ]

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from batkube.kernel.instants import Duration, after
 from batkube.platforms.model import Machine
-from batkube.policies.interface import Decision, Policy, Start, View
+from batkube.policies.interface import Decision, Policy, Start, View, Wait
+from batkube.policies.reasons import Reserved
 from batkube.policies.rooms import Room
 from batkube.policies.timeline import Slot, Timeline
 from batkube.workloads.model import Job
@@ -54,11 +55,15 @@ class Conservative(Policy):
             for job in view.ended:
                 self._drop(plan, job)
             jobs = view.queue if view.ended else view.arrived
+        is_explained = view.is_explained
         for job in jobs:
             # A job with an estimate of zero gets a slot too, so that two of them never share a machine.
+            previous = self._slots.get(job.key) if is_explained else None
             slot = self._place(plan, job, max(view.estimate(job), _SHORTEST))
             if slot is not None and slot.start == view.now:
                 yield Start(job, slot.placement)
+            elif is_explained and slot is not None and slot != previous:
+                yield Wait(job, self._reason(slot))
         self._plan = None if has_overdue else plan
 
     def _ended_late(self, view: View) -> bool:
@@ -89,6 +94,11 @@ class Conservative(Policy):
             plan.reserve(slot)
             self._slots[job.key] = slot
         return slot
+
+    def _reason(self, slot: Slot) -> Reserved:
+        """Return why a job cannot start before its slot: the jobs that hold machines until then."""
+        before = [key for key, other in self._slots.items() if other.end == slot.start]
+        return Reserved(slot.start, slot.placement.mask, tuple(before))
 
     def _drop(self, plan: Timeline[Room], job: Job) -> None:
         slot = self._slots.pop(job.key, None)

@@ -6,9 +6,10 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from batkube.kernel.instants import LATEST_NS, Instant
+from batkube.kernel.instants import LATEST_NS, Instant, after
 from batkube.platforms.model import Machine
-from batkube.policies.interface import Decision, Policy, Start, View
+from batkube.policies.interface import Decision, Policy, Start, View, Wait
+from batkube.policies.reasons import Backfilled, Reserved
 from batkube.policies.rooms import Room
 from batkube.workloads.model import Job
 
@@ -61,6 +62,8 @@ class Easy(Policy):
             yield Start(view.head, placement)
         if view.head is not None and not view.free.is_full:
             self._reservation = _reserve(view, view.head)
+            if view.is_explained:
+                yield from _explain(view, self._reservation)
             yield from self._backfill(view, self._reservation, view.queue)
 
     def _backfill(self, view: View, held: Reservation, jobs: Iterable[Job]) -> Iterator[Decision]:
@@ -72,13 +75,28 @@ class Easy(Policy):
             placement = (free if is_short else spare).fit(job)
             if placement is None or job is held.head:
                 continue
-            yield Start(job, placement)
+            reason = None
+            if view.is_explained:
+                reason = Backfilled(held.head.key, held.shadow, after(view.now, view.estimate(job)), is_short)
+            yield Start(job, placement, reason)
             free = view.free
             if free.is_full:
                 return
             if not is_short:
                 held.spare = held.spare - placement
             spare = free & held.spare
+
+
+def _explain(view: View, reservation: Reservation) -> Iterator[Wait]:
+    """Record the reservation of the head, with the running jobs that hold its machines now."""
+    room = view.free
+    holders = [running for running in view.running if running.until <= max(reservation.shadow, view.now)]
+    for running in holders:
+        room = room + running.placement
+    placement = room.fit(reservation.head)
+    if placement is not None:
+        jobs = tuple(running.job.key for running in holders if running.placement.mask & placement.mask)
+        yield Wait(reservation.head, Reserved(reservation.shadow, placement.mask, jobs))
 
 
 def _reserve(view: View, head: Job) -> Reservation:

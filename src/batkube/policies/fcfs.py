@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from batkube.policies.interface import Decision, Policy, Start, View
+from batkube.policies.interface import Decision, Policy, Start, View, Wait
+from batkube.policies.reasons import NextInOrder
 
 
 class Fcfs(Policy):
@@ -19,5 +20,7 @@ class Fcfs(Policy):
         while view.head is not None:
             placement = view.free.fit(view.head)
             if placement is None:
+                if view.is_explained:
+                    yield Wait(view.head, NextInOrder("submission", view.head.size, view.free.fitting(view.head)))
                 return
             yield Start(view.head, placement)

@@ -24,11 +24,24 @@ from typing import Protocol
 from batkube.cluster.decisions import Decision
 from batkube.kernel.instants import Duration, Instant
 from batkube.platforms.model import Machine
+from batkube.policies.reasons import Reason
 from batkube.policies.rooms import Placement, Room
 from batkube.workloads.model import Job
 
 #: The names that a policy imports.
-__all__ = ["Decision", "Evict", "Policy", "Reject", "Running", "Start", "SwitchOff", "SwitchOn", "View", "WakeAt"]
+__all__ = [
+    "Decision",
+    "Evict",
+    "Policy",
+    "Reject",
+    "Running",
+    "Start",
+    "SwitchOff",
+    "SwitchOn",
+    "View",
+    "Wait",
+    "WakeAt",
+]
 
 
 class Start(Decision, frozen=True):
@@ -36,12 +49,16 @@ class Start(Decision, frozen=True):
 
     job: Job
     placement: Placement
+    #: Recorded if `view.is_explained`.
+    reason: Reason | str | None = None
 
 
 class Evict(Decision, frozen=True):
     """Stop the running `job` to free its resources; the scenario determines whether it is queued again or fails."""
 
     job: Job
+    #: Recorded if `view.is_explained`.
+    reason: Reason | str | None = None
 
 
 class Reject(Decision, frozen=True):
@@ -49,6 +66,13 @@ class Reject(Decision, frozen=True):
 
     job: Job
     reason: str
+
+
+class Wait(Decision, frozen=True):
+    """Leave `job` in the queue, and record why. Without effect on the run."""
+
+    job: Job
+    reason: Reason | str
 
 
 class WakeAt(Decision, frozen=True):
@@ -125,6 +149,16 @@ class View(Protocol):
     @property
     def ended(self) -> Sequence[Job]:
         """Jobs that released their resources since the last call, in order."""
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether reasons are recorded (`--explain`). If not, a policy should not compute any."""
+
+    def run_time(self, job: Job) -> Duration | None:
+        """Return how long a job in `ended` ran: from its `Start` until its resources were released.
+
+        None if it never started, or is not in `ended`. An evicted job ran until it was evicted.
+        """
 
     def estimate(self, job: Job) -> Duration:
         """Return the maximum run time of `job` that a scheduler can know: its walltime.

@@ -89,9 +89,17 @@ class MachineRoom(msgspec.Struct, frozen=True, gc=False):
         """Return which of these machines a job can take: those that exist and are free."""
         return MachinePlacement(mask_of(machine_ids) & self.mask)
 
+    def only(self, machine_ids: Iterable[int]) -> Self:
+        """Return the free machines among these."""
+        return type(self)(self.mask & mask_of(number for number in machine_ids if number >= 0), self.machines)
+
     def holds(self, job: Job) -> bool:
         """Return whether enough machines are free that can hold the job's requests."""
         return self._fitting(job).bit_count() >= job.size
+
+    def fitting(self, job: Job) -> int:
+        """Return how many machines are free that can hold the job's requests."""
+        return self._fitting(job).bit_count()
 
     def _fitting(self, job: Job) -> int:
         return self.mask & self.machines.eligible(job) if job.requests else self.mask

@@ -120,9 +120,20 @@ class NodeRoom:
             machine_ids = self._by_left_over(job, slots.copy(), 1 if choice is Choice.PACK else -1)
         return NodePlacement(machine_ids, job.requests)
 
+    def only(self, machine_ids: Iterable[int]) -> Self:
+        """Return the room with nothing free on other nodes."""
+        count = self.free.shape[1]
+        chosen = np.zeros(count, dtype=bool)
+        chosen[[number for number in machine_ids if 0 <= number < count]] = True
+        return type(self)(np.where(chosen, self.free, 0), self.nodes)
+
     def holds(self, job: Job) -> bool:
         """Return whether the nodes together can take all the job's pods."""
         return self._slots_for(job)[1] >= job.size
+
+    def fitting(self, job: Job) -> int:
+        """Return how many of the job's pods the nodes together can take."""
+        return self._slots_for(job)[1]
 
     def taken_by(self, job: Job, machine_ids: Iterable[int]) -> NodePlacement:
         """Return the resources that the job's pods take on these nodes; nothing if not all are free.

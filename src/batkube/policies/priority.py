@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from batkube.policies.interface import Decision, Evict, Policy, Running, Start, View
+from batkube.policies.interface import Decision, Evict, Policy, Running, Start, View, Wait
+from batkube.policies.reasons import NextInOrder, Preempted
 from batkube.policies.waiting import Waiting
 from batkube.workloads.model import Job
 
@@ -33,9 +34,12 @@ class Priority(Policy):
         while (job := self._waiting.head(view.queue)) is not None:
             if self._preempt and not view.free.holds(job):
                 for victim in _victims(view, job):
-                    yield Evict(victim.job)
+                    reason = Preempted(job.key, victim.job.priority, job.priority) if view.is_explained else None
+                    yield Evict(victim.job, reason)
             placement = view.free.fit(job)
             if placement is None:
+                if view.is_explained:
+                    yield Wait(job, NextInOrder("priority", job.size, view.free.fitting(job)))
                 return
             yield Start(job, placement)
 

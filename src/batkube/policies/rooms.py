@@ -64,6 +64,12 @@ class Room(Protocol):
     def holds(self, job: Job) -> bool:
         """Return whether `job` fits, at less cost than `fit`."""
 
+    def fitting(self, job: Job) -> int:
+        """Return how many pods like those of `job` fit: at least its size if the job fits."""
+
+    def only(self, machine_ids: Iterable[int]) -> Self:
+        """Return the part of the room on these machines: `view.free.only(machines).fit(job)` places a job there."""
+
     def __sub__(self, placement: Placement) -> Self:
         """Return the room without `placement`. Raises ValueError if it is not free."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from batkube.policies.interface import Decision, Policy, Start, View
+from batkube.policies.interface import Decision, Policy, Start, View, Wait
+from batkube.policies.reasons import NextInOrder
 from batkube.policies.waiting import Waiting
 
 
@@ -27,5 +28,7 @@ class Sjf(Policy):
         while (job := self._waiting.head(view.queue)) is not None:
             placement = view.free.fit(job)
             if placement is None:
+                if view.is_explained:
+                    yield Wait(job, NextInOrder("estimate", job.size, view.free.fitting(job)))
                 return
             yield Start(job, placement)

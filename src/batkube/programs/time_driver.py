@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from batkube.cluster.world import World
 from batkube.kernel.instants import Duration, Instant
+from batkube.programs.observation.decision_log import DecisionLogReader
 from batkube.programs.observation.failed_attempts import AttemptLog
 from batkube.programs.observation.observer import ProgramObserver
 from batkube.timing.coordinator import Attachment, Coordinator
@@ -32,7 +33,10 @@ class CoordinatedTimeDriver:
         self._observer = observer
         self._patience = patience
         self._horizon = horizon
-        self._logs = [AttemptLog(attachment.process.log, observer.record_attempt) for attachment in attachments]
+        logs = [attachment.process.log for attachment in attachments]
+        self._logs: list[AttemptLog | DecisionLogReader] = [AttemptLog(log, observer.record_attempt) for log in logs]
+        if world.reasons.is_recorded:
+            self._logs += [DecisionLogReader(log, world.reasons) for log in logs]
         #: The number of changes at the last activity, and its time. A program that only polls changes nothing.
         self._activity, self._active_at = observer.activity, world.clock.now
 

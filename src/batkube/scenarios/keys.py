@@ -73,7 +73,7 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
     arguments = values.get("scheduler-args") or {}
     if not isinstance(arguments, Mapping):
         raise InputError(source, at="scheduler-args", problem="is not a mapping of names to values")
-    deterministic, energy = (_boolean(values, key, source) for key in ("deterministic", "energy"))
+    deterministic, energy, explain = (_boolean(values, key, source) for key in ("deterministic", "energy", "explain"))
     scheduler, *more = _schedulers(values, source)
     time = _time(values, scheduler, source)
     return Scenario(
@@ -106,6 +106,7 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         until=_duration(values, "until", None, source),
         audit=_duration(values, "audit", None, source),
         energy=energy is True,
+        explain=explain is True,
         engine=_engine(values, scheduler, time, source),
         warm_up=_trim(values, "warm-up", source),
         cool_down=_trim(values, "cool-down", source),

@@ -108,6 +108,8 @@ class Scenario:
     until: Duration | None = None
     #: The interval at which the state of schedulers is compared with the cluster; None for never.
     audit: Duration | None = None
+    #: Whether the reasons of schedulers are recorded, for `batkube explain`.
+    explain: bool = False
     #: The beginning and the end of a run that its means exclude.
     warm_up: Trim = NO_TRIM
     cool_down: Trim = NO_TRIM
@@ -191,6 +193,7 @@ class Scenario:
             "engine": self.engine,
             "until": None if self.until is None else format_seconds(self.until),
             "audit": None if self.audit is None else format_seconds(self.audit),
+            "explain": self.explain,
             "warm-up": self.warm_up.text or None,
             "cool-down": self.cool_down.text or None,
             TIME_LIMIT_KEY: None if self.time_limit is None else format_seconds(self.time_limit),

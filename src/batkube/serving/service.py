@@ -112,12 +112,15 @@ class Address:
     token: str
 
 
-def serve(options: ServeOptions, announce: Callable[[Address], None]) -> None:
+def serve(
+    options: ServeOptions, announce: Callable[[Address], None], observe: Callable[[World], None] | None = None
+) -> None:
     """Serve until interrupted. Calls `announce` once requests are accepted and the kubeconfig is written.
 
+    `observe` is called with the world of the cluster before that; it must not change it.
     A bug shuts the service down and is raised, unless `keep_going` is set.
     """
-    cluster = ServedCluster(options)
+    cluster = ServedCluster(options, observe)
     with rate_limited_log(), cluster.shutdown.handling_signals():
         try:
             cluster.shutdown.run(cluster.run(announce))
@@ -129,8 +132,9 @@ def serve(options: ServeOptions, announce: Callable[[Address], None]) -> None:
 class ServedCluster:
     """A served cluster: its world, its users and its output folder."""
 
-    def __init__(self, options: ServeOptions) -> None:
+    def __init__(self, options: ServeOptions, observe: Callable[[World], None] | None = None) -> None:
         self._options = options
+        self._observe = observe
         self._folder = OutputFolder(options.out, force=options.force)
         self._users = {} if options.token_file is None else read_token_file(options.token_file)
         master = next((token for token, user in self._users.items() if user.is_master), None)
@@ -168,6 +172,8 @@ class ServedCluster:
             host = f"{_client_host(options.host)}:{listener.port}"
             api.set_address(host)
             self._start_cluster(api, usage, credentials.ca_certificate.decode(), listener.port)
+            if self._observe is not None:
+                self._observe(world)
             loop, store = asyncio.get_running_loop(), world.store
             collector = IdleGarbageCollector(loop, lambda: store.version + store.oldest_version + listener.activity)
             compaction = Compaction(loop, store)
@@ -225,7 +231,7 @@ class ServedCluster:
         api.bootstrap(world.clock.now, port, CONTROL_PLANE)
         # `batkube emulate` reads this to convert seconds of this cluster.
         annotations = {} if options.speed == 1 else {ANNOTATION_SPEED: f"{options.speed:g}"}
-        NodeCreator(world, access).register(options.platform.machines, registrar, world.clock.now, annotations)
+        NodeCreator(access).register(options.platform.machines, registrar, world.clock.now, annotations)
 
     async def _wait_for_shutdown(self) -> None:
         """Wait until shutdown is requested; run kube-controller-manager until then, if selected."""

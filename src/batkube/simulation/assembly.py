@@ -109,7 +109,7 @@ class Simulation:
 
 
 def assemble(
-    inputs: Inputs, journal: Journal, pods_file: TextIO, states_file: TextIO, scheduler_folder: Path
+    inputs: Inputs, journal: Journal, reasons: Journal, pods_file: TextIO, states_file: TextIO, scheduler_folder: Path
 ) -> Simulation:
     """Wire one run: workload → store → scheduler → kubelets → outputs.
 
@@ -118,7 +118,7 @@ def assemble(
     """
     # The world and its output files.
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
-    world, outcomes = _create_world(inputs, journal), list[Outcome]()
+    world, outcomes = _create_world(inputs, journal, reasons), list[Outcome]()
     loop, rules = Loop(world), ContainerRules(inputs.rules, world.streams)
     states = MachineStatesWriter(states_file, len(machines))
     observer = _create_observer(world) if inputs.external_programs else None
@@ -131,7 +131,7 @@ def assemble(
     delays, arrivals = Delays(inputs.latencies, world.streams), _arrivals(inputs, world)
     engine = start_engine(world, inputs, arrivals, scheduler_folder.parent / "engine")
     submission = Submission(world, arrivals if engine.batsim is None else (), creator, delays)
-    power = create_energy_parts(world, inputs)
+    power = create_energy_parts(world, inputs, access)
     on_outcome = outcome_listener(inputs, outcomes, engine)
     jobs = _create_workload_jobs(world, inputs, access, submission, on_outcome, pods)
     # The cluster: kubelets, controllers, a policy's scheduler, and then its nodes.
@@ -151,7 +151,7 @@ def assemble(
         NodeLeases(world, access.client("kubelet"))
     note_inputs(inputs, world.notes)
     policy = _schedule_in_process(world, inputs, access)
-    nodes = _create_nodes(world, access, inputs, allocations)
+    nodes = _create_nodes(access, inputs, allocations)
     # The end of the run, and its other participants: objects, programs, events, a peer that uses Batsim's protocol.
     gangs, admissions = _watch_gangs(world, inputs), JobAdmissions(world, admission_kinds(inputs.job_forms))
     devices = _watch_devices(world, inputs)
@@ -180,11 +180,11 @@ def assemble(
     )
 
 
-def _create_world(inputs: Inputs, journal: Journal) -> World:
+def _create_world(inputs: Inputs, journal: Journal, reasons: Journal) -> World:
     """Return an empty world. Its time starts early enough for programs and controllers to start before the jobs."""
     clock = Clock(Instant(START - WARM_UP) if inputs.needs_api else START)
     store = Store() if inputs.needs_api else Store(0)
-    world = World(Streams(inputs.scenario.seed), journal, store, clock=clock, has_event_readers=False)
+    world = World(Streams(inputs.scenario.seed), journal, store, clock=clock, reasons=reasons, has_event_readers=False)
     world.machines.add_platform(inputs.platform.machines)
     return world
 
@@ -281,9 +281,9 @@ def _controller_context(
     )
 
 
-def _create_nodes(world: World, access: Access, inputs: Inputs, allocations: NodeAllocations) -> NodeCreator:
+def _create_nodes(access: Access, inputs: Inputs, allocations: NodeAllocations) -> NodeCreator:
     """Create the nodes, except those that events add later, and their system pods."""
-    nodes, machines = NodeCreator(world, access, inputs.model), inputs.platform.machines
+    nodes, machines = NodeCreator(access, inputs.model), inputs.platform.machines
     later = inputs.timeline.added_nodes
     nodes.store((machine for machine in machines if kube_name(machine.name) not in later), START)
     nodes.store_system_pods(inputs.latencies.system_pods, machines, allocations, START)

@@ -9,9 +9,10 @@ import sys
 import tempfile
 import traceback
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import cast
+from typing import BinaryIO, cast
 
 from batkube.batsim.state.errors import BatsimAbort
 from batkube.cluster.jobs.outcomes import Outcome
@@ -177,11 +178,13 @@ def execute(
     progress: ProgressListener | None = None,
     builder: Builder | None = None,
     own_policy: PolicyObject | None = None,
+    on_assembled: Callable[[Simulation], None] | None = None,
 ) -> RunRecord:
     """Run `scenario` into the folder `out` and return its record.
 
-    With `pack`, the inputs are copied into the folder. A run that fails writes its results so far, and then raises
-    RunFailed, or Bug for an internal error.
+    With `pack`, the inputs are copied into the folder. `on_assembled` is called before time advances, and must not
+    change the simulation. A run that fails writes its results so far, and then raises RunFailed, or Bug for an internal
+    error.
     """
     folder = OutputFolder(out, force=force)
     stopwatch = CpuStopwatch()
@@ -199,13 +202,17 @@ def execute(
             place("journal.jsonl").open("wb") as journal_file,
             place("pods.csv").open("w", encoding="utf-8", newline="") as pods_file,
             place("machine_states.csv").open("w", encoding="utf-8", newline="") as states_file,
+            _open_reasons(scenario, folder) as reasons_file,
         ):
             journal = Journal(journal_file)
+            reasons = Journal(reasons_file)
             simulation: Simulation | None = None
             failure: RunFailed | Bug | None = None
             try:
                 with time_limit(scenario.time_limit):
-                    simulation = assemble(inputs, journal, pods_file, states_file, folder.file("scheduler"))
+                    simulation = assemble(inputs, journal, reasons, pods_file, states_file, folder.file("scheduler"))
+                    if on_assembled is not None:
+                        on_assembled(simulation)
                     _run_to_end(simulation, inputs, progress)
             except (Exception, KeyboardInterrupt) as error:
                 failure = _failure(error, inputs, simulation)
@@ -213,24 +220,39 @@ def execute(
             assert simulation is not None
             simulation.machine_states.finish(simulation.world.clock.now)
             digest = journal.digest
+            reasons.flush()
         record = RunRecord(inputs, simulation, digest, failure, command, stopwatch, pack)
         log.info("ended at virtual time %s, with digest %s", human_duration(simulation.world.clock.now), digest)
-        try:
-            record.write(folder)
-        except Exception as error:
-            if expected_error(error) is not None:
-                raise
-            # A bug can leave behind what cannot be written; the first one is what has to be reported.
-            if not isinstance(failure, Bug):
-                failure = as_bug(error, "while outputs were written")
-            record.write_bug(folder, failure)
+        failure = _write_outputs(record, folder)
     log.info("written to %s after %.2f s", folder.path, stopwatch.real_s)
-    if failure is None:
-        return record
-    partial_results = f"what was computed until then is in {folder.path}"
-    raise (
-        as_bug(failure, partial_results) if isinstance(failure, Bug) else RunFailed(f"{failure}\n  {partial_results}")
-    ) from failure
+    if failure is not None:
+        raise _with_partial_results(failure, folder) from failure
+    return record
+
+
+def _with_partial_results(failure: RunFailed | Bug, folder: OutputFolder) -> RunFailed | Bug:
+    """Return the failure with the place of the results so far."""
+    text = f"what was computed until then is in {folder.path}"
+    return as_bug(failure, text) if isinstance(failure, Bug) else RunFailed(f"{failure}\n  {text}")
+
+
+def _write_outputs(record: RunRecord, folder: OutputFolder) -> RunFailed | Bug | None:
+    """Write the outputs of a run. Return its failure, which may be a bug in writing them."""
+    try:
+        record.write(folder)
+    except Exception as error:
+        if expected_error(error) is not None:
+            raise
+        # A bug can leave behind what cannot be written; the first one is what has to be reported.
+        bug = record.failure if isinstance(record.failure, Bug) else as_bug(error, "while outputs were written")
+        record.write_bug(folder, bug)
+        return bug
+    return record.failure
+
+
+def _open_reasons(scenario: Scenario, folder: OutputFolder) -> AbstractContextManager[BinaryIO | None]:
+    """Return the open reasons.jsonl; None without --explain."""
+    return folder.file("reasons.jsonl").open("wb") if scenario.explain else nullcontext()
 
 
 def _release_frames(error: BaseException) -> None:

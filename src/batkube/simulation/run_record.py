@@ -21,13 +21,16 @@ from batkube.outputs.files.manifest import fingerprint, write_json
 from batkube.outputs.writers.devices_csv import write_devices
 from batkube.outputs.writers.energy_csv import write_consumed_energy, write_pstate_changes
 from batkube.outputs.writers.jobs_csv import GANG_COLUMNS, ExtraColumns, write_jobs
+from batkube.outputs.writers.nodes_csv import write_nodes
 from batkube.outputs.writers.schedule_csv import summary_of, write_schedule
 from batkube.outputs.writers.schedulers_csv import SchedulerShare, write_schedulers
 from batkube.programs.observation.failed_attempts import version_in_log
 from batkube.simulation.assembly import Simulation
 from batkube.simulation.preparation.input_files import PACK_FOLDER, input_files_of, pack
 from batkube.simulation.preparation.inputs import Inputs
+from batkube.simulation.preparation.sanity_notes import note_unsuitable_results
 from batkube.version import __version__
+from batkube.workloads.history import step_values
 from batkube.workloads.model import Job
 
 if TYPE_CHECKING:
@@ -58,6 +61,7 @@ class RunRecord:
         outcomes, energy = self.simulation.all_outcomes, self.simulation.energy
         joules_of = None if energy is None else energy.joules_by_job
         write_jobs(folder.file("jobs.csv"), outcomes, self._gang_columns(), joules_of)
+        write_nodes(folder.file("nodes.csv"), self.simulation.world.machines)
         summary = summary_of(
             outcomes,
             self.simulation.machine_states,
@@ -86,6 +90,7 @@ class RunRecord:
         notes = self.simulation.world.notes
         if summary["nb_jobs_finished"] and not summary["nb_jobs_measured"]:
             notes.add(_NO_JOB_MEASURED, example=f"{summary['nb_jobs']} jobs")
+        note_unsuitable_results(outcomes, notes)
         summary["nb_violations"] = notes.violations
         write_schedule(folder.file("schedule.csv"), summary)
         write_json(folder.file("fidelity.json"), notes.rows())
@@ -166,6 +171,11 @@ class RunRecord:
                 {"path": str(file.path), **file_digest(file.path), "place": file.packed_path}
                 for file in input_files_of(self.inputs.scenario)
             ],
+            "workload_history": {
+                workload.source: step_values(workload.header.history)
+                for workload in self.inputs.workloads
+                if workload.header.history
+            },
             "platform": {"machines": list(self._machines())},
             "jobs": self.simulation.completion.job_count,
             "objects": len(self.inputs.objects) + len(self.inputs.timeline.applied_objects),

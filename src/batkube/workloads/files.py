@@ -89,6 +89,12 @@ def _standard_input() -> bytes:
     return sys.stdin.buffer.read()
 
 
+def raw_bytes(path: Path) -> bytes:
+    """Return all of `path` as it is, without unpacking."""
+    with _open_raw(path) as raw:
+        return raw.read()
+
+
 def read_bytes(path: Path) -> bytes:
     """Return all of `path`, ungzipped."""
     with open_input(path) as stream:

@@ -15,6 +15,7 @@ import msgspec
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, human_duration
 from batkube.kernel.quantities import format_amount
+from batkube.workloads.history import Step
 
 Requests = tuple[tuple[str, int], ...]
 """The requests of one pod of a job: (resource name, amount), sorted by name. cpu is in millicores, every other resource
@@ -116,7 +117,7 @@ class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     image: str = ""
     #: The queue to which it is submitted; empty for the scheduler's default queue.
     queue: str = ""
-    #: The partition of a trace. It is kept for selections and conversions; schedulers do not see it.
+    #: The partition of the machine on which it ran in a trace. Policies can read it; real schedulers do not see it.
     partition: str = ""
     #: For schedulers with PodGroups.
     gang: GangTerms = WHOLE_GANG
@@ -166,12 +167,18 @@ class TraceHeader:
     partition_names: Mapping[str, str] = field(default_factory=dict)
     #: Labels and texts: computer, installation, time zone, acknowledgement, …
     comments: tuple[tuple[str, str], ...] = ()
+    #: The commands that made the file, oldest first.
+    history: tuple[Step, ...] = ()
 
     def shifted(self, by: int) -> TraceHeader:
         """Return the header for jobs whose instant 0 is `by` nanoseconds later, in whole seconds."""
         if self.unix_start_s is None:
             return self
         return replace(self, unix_start_s=self.unix_start_s + by // NANOSECONDS_PER_SECOND)
+
+    def with_step(self, step: Step) -> TraceHeader:
+        """Return the header of a file that `step` makes from this one."""
+        return replace(self, history=(*self.history, step))
 
     def without_start_time(self) -> TraceHeader:
         """Return the header for jobs that do not arrive as recorded and so have no date."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
+
+from msgspec.structs import replace as replace_fields
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
@@ -13,6 +16,7 @@ from batkube.kernel.files.replacement import replace_on_success
 from batkube.workloads.formats.batsim.writer import batsim_text
 from batkube.workloads.formats.kubernetes.manifest_writer import is_object_name, manifests_text
 from batkube.workloads.formats.traces.swf_writer import has_fractional_seconds, swf_text
+from batkube.workloads.history import Step
 from batkube.workloads.model import WHOLE_GANG, Job, Workload
 from batkube.workloads.reader import format_of_name
 
@@ -60,10 +64,11 @@ _LOSS_CHECKS: dict[str, tuple[tuple[FidelityNote, Callable[[Job], bool]], ...]] 
 
 
 def write_workload(
-    workload: Workload, path: Path, format: str | None = None, *, force: bool = False
+    workload: Workload, path: Path, format: str | None = None, *, force: bool = False, step: Step | None = None
 ) -> list[tuple[FidelityNote, int]]:
     """Write `workload` to `path`, and return notes on what the format cannot express, with the number of jobs.
 
+    `step` describes the command that made it, for the file's history; the notes are added to it.
     The format is one of `WRITABLE_FORMATS`; by default, the extension determines it. An existing file is only replaced
     with `force`, and atomically: after an error, the old file is unchanged.
     """
@@ -76,9 +81,13 @@ def write_workload(
         raise InputError(path, problem="already exists", remedy="choose another name, or replace it with --force")
     if not path.parent.is_dir():
         raise InputError(path, problem=f"the folder {path.parent} does not exist", remedy="create it first")
-    _write_atomically(path, _WRITERS[selected](workload))
     counted = [(note, sum(map(is_affected, workload.jobs))) for note, is_affected in _LOSS_CHECKS[selected]]
-    return [(note, count) for note, count in counted if count]
+    losses = [(note, count) for note, count in counted if count]
+    if step is not None:
+        notes = {note.message: count for note, count in (*workload.notes, *losses)}
+        workload = dataclasses.replace(workload, header=workload.header.with_step(replace_fields(step, notes=notes)))
+    _write_atomically(path, _WRITERS[selected](workload))
+    return losses
 
 
 def _write_atomically(path: Path, chunks: Iterable[str]) -> None:

@@ -237,7 +237,7 @@ def test_poisson_accepts_a_mean_interval_instead_of_a_rate(tmp_path: Path) -> No
     for name, flag in (("a.swf", "--rate=0.1"), ("b.swf", "--interval=10s")):
         batkube_workload("generate", "poisson", flag, "-o", tmp_path / name)
 
-    assert (tmp_path / "a.swf").read_bytes() == (tmp_path / "b.swf").read_bytes()
+    assert read_workload(tmp_path / "a.swf").jobs == read_workload(tmp_path / "b.swf").jobs
 
 
 @pytest.mark.parametrize(
@@ -348,3 +348,14 @@ def test_standard_input_needs_a_format_and_cannot_be_the_workload_of_a_run(tmp_p
     assert (unnamed.returncode, "name the format" in unnamed.stderr) == (2, True)
     assert named.returncode == 0, named.stderr
     assert (run.returncode, "standard input cannot be read again" in run.stderr) == (2, True)
+
+
+def test_a_trace_without_recorded_waits_is_noted_and_its_utilisation_is_offered(tmp_path: Path) -> None:
+    (tmp_path / "t.swf").write_text(
+        "; MaxProcs: 4\n" + "".join(f"{n} {n} -1 5 1 -1 -1 1 9 -1 1 1 1 -1 -1 -1 -1 -1\n" for n in range(1, 60))
+    )
+    arguments = ("convert", tmp_path / "t.swf", "-o", tmp_path / "o.swf", "--utilisation", "1")
+    converted = batkube_workload(*arguments, "--period", "10s", "--variation", "1")
+
+    assert "all wait times are -1" in batkube_workload("show", tmp_path / "t.swf").stderr
+    assert "offered (the file has no recorded starts)" in converted.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands import run_in_process
 from tests.experiments.conftest import Study
 
 import batkube
@@ -19,6 +20,7 @@ from batkube.experiments.report.grid_points import grid_points, marks_of_best
 from batkube.experiments.report.paper_tables import write_paper_tables
 from batkube.experiments.results.findings import read_findings
 from batkube.experiments.running.worker_pool import InlineExecutor, worker_pool
+from batkube.kernel.errors import InputError
 from batkube.outputs.measures.metric_columns import column_of
 from report_pages import Page, read_page, write_experiment
 
@@ -268,3 +270,15 @@ def test_a_browser_shows_the_page_without_errors_and_sorts_its_tables(tmp_path: 
     assert '<button type="button"><span>scheduler</span></button>' in result.stdout
     assert "Content Security Policy" not in result.stderr
     assert "CONSOLE" not in result.stderr
+
+
+def test_differences_are_to_the_selected_baseline(tmp_path: Path) -> None:
+    runs = [run for name in "abc" for run in runs_of(name, [100.0 + ord(name), 104.0 + ord(name)])]
+    folder = write_experiment(tmp_path / "out", {"scheduler": ["a", "b", "c"]}, runs)
+
+    command = ("report", "out", "--baseline", "scheduler=c", "--tables", "tables")
+    assert run_in_process(tmp_path, *command).returncode == 0
+    lines = (tmp_path / "tables" / "differences.csv").read_text().splitlines()
+    assert [line.split(",")[:2] for line in lines] == [["scheduler", "less"], ["a", "c"], ["b", "c"]]
+    with pytest.raises(InputError, match="is not a value of scheduler"):
+        read_findings(folder, {"scheduler": "d"})

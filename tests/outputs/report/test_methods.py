@@ -178,3 +178,24 @@ def test_latex_compiles_with_its_citation(folder: Path) -> None:
 
     assert r"my\_jobs.json" in paragraph
     assert r"\bibcite{batkube}" in (folder / "paper.aux").read_text()
+
+
+def test_the_paragraph_and_the_report_have_the_history_of_a_converted_workload(folder: Path) -> None:
+    convert = ("workload", "convert", "my_jobs.json", "-o", "made.swf", "--walltime-from-runtime", "2", "--first", "4")
+    assert run_in_process(folder, *convert).returncode == 0
+    run(folder, "out", "--workload", "made.swf")
+    command = "batkube workload convert --first 4 --walltime-from-runtime 2"
+    sentence = (
+        f"made.swf was made from my_jobs.json (SHA-256 {hash_of(folder / 'my_jobs.json')}) by {command} "
+        "(1 jobs left out; 4 walltimes added)."
+    )
+    text = run_in_process(folder, "cite", "out").stdout
+    latex = run_in_process(folder, "cite", "out", "--latex").stdout
+    run_in_process(folder, "report", "out")
+    page = html.unescape((folder / "out" / "report.html").read_text())
+
+    assert sentence in text
+    assert r"\texttt{batkube workload convert" in latex
+    assert sentence in page
+    assert "How the workloads were made" in page
+    assert f"1. {command} of my_jobs.json" in page

@@ -167,3 +167,47 @@ def test_a_job_can_be_rejected_long_after_another(simulate: Simulate, tmp_path: 
     run = simulate([a_job("a"), a_job("b", subtime=5)], DELAY_10, scheduler=own_policy(tmp_path, body))
 
     assert set(run.jobs["final_state"]) == {"REJECTED"}
+
+
+def test_a_policy_places_jobs_on_the_machines_of_their_partitions(simulate: Simulate, tmp_path: Path) -> None:
+    body = """\
+for job in list(view.queue):
+    placement = view.free.only({"debug": [2], "": [0, 1]}[job.partition]).fit(job)
+    if placement is not None:
+        yield Start(job, placement)"""
+    jobs = [a_job("a", partition="debug"), a_job("b", res=2), a_job("c", partition="debug", queue="q")]
+
+    run = simulate(jobs, DELAY_10, platform="3x1", scheduler=own_policy(tmp_path, body))
+
+    machines = {name: row(run, name)["allocated_resources"] for name in "abc"}
+    assert machines == {"a": "2", "b": "0-1", "c": "2"}
+    assert [row(run, name)["starting_time"] for name in "abc"] == [0, 0, 10]
+
+
+def test_a_policy_reads_the_run_times_of_jobs_that_ended_or_that_it_evicted(
+    simulate: Simulate, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = """\
+seen = self.__dict__.setdefault("seen", [])
+seen += [(job.name, job.queue, view.now // 10**9, view.run_time(job)) for job in view.ended]
+for running in list(view.running):
+    assert view.run_time(running.job) is None
+    if running.job.name == "b" and view.now == 4 * 10**9:
+        yield Evict(running.job)
+if view.now == 0:
+    yield WakeAt(4 * 10**9)
+for job in list(view.queue):
+    placement = view.free.fit(job)
+    if placement is not None:
+        yield Start(job, placement)
+if not view.running and not view.queue:
+    print("SEEN", seen)"""
+    jobs = [a_job("a", queue="q"), a_job("b"), a_job("z", subtime=50)]
+
+    simulate(jobs, DELAY_10, scheduler=own_policy(tmp_path, body))
+    output = capsys.readouterr().out
+
+    # b ran for 4 s before it was evicted, then for 10 s.
+    assert "('a', 'q', 10, 10000000000)" in output
+    assert "('b', '', 4, 4000000000)" in output
+    assert "('b', '', 14, 10000000000)" in output

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batkube.kernel.instants import EPOCH, Instant
-from batkube.programs.observation.failed_attempts import AttemptLog, instant_in_log, version_in_log
+from batkube.programs.observation.failed_attempts import AttemptLog, version_in_log
+from batkube.programs.observation.log_lines import instant_in_log
 from batkube.timing.processes.program_log import ProgramLog
 
 YEAR_NS = 366 * 86_400 * 10**9

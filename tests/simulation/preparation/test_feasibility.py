@@ -73,3 +73,14 @@ def test_a_failed_run_does_not_replace_a_completed_one(simulate: Simulate, tmp_p
 
     assert (tmp_path / "out" / "jobs.csv").read_bytes() == before
     assert batkube.Run(tmp_path / "out.failed").failure_remark == "failed: 1 of its 2 jobs have no outcome"
+
+
+def test_jobs_that_need_machines_instead_of_cores_get_a_proposal(simulate: Simulate) -> None:
+    profiles = {"p": {"type": "delay", "delay": 1}}
+
+    with pytest.raises(batkube.InputError, match="can never run") as caught:
+        simulate([{**JOB, "res": 100}], profiles, platform="1x128")
+    assert str(caught.value.remedy).startswith("jobs take whole machines: use --platform 128x1, or remove such jobs")
+    with pytest.raises(batkube.InputError, match="can never run") as caught:
+        simulate([{**JOB, "res": 200}], profiles, platform="1x128")
+    assert str(caught.value.remedy).startswith("use a larger --platform")

@@ -144,13 +144,18 @@ class AdmissionChain:
         policies = self._mutating_policies
         return (policies is not None and policies.any_bound) or self.has_webhooks
 
+    @property
+    def has_extensions(self) -> bool:
+        """Whether any policy or webhook may see writes."""
+        return self._has_mutating_extensions or self.validates_deletions
+
     def is_name_dependent(self, namespace: str) -> bool:
         """Return whether the admission of a pod in this namespace may depend on the pod's name.
 
         That is the case if there are quotas, policies or webhooks, or if each pod gets a token volume.
         """
         has_quotas = any(True for _ in self._store.in_namespace("resourcequotas", namespace))
-        return has_quotas or self._adds_account_tokens or self._has_mutating_extensions or self.validates_deletions
+        return has_quotas or self._adds_account_tokens or self.has_extensions
 
     def _run_mutating_extensions(
         self, request: AdmissionRequest, policy_context: ReinvocationContext, webhook_context: ReinvocationContext

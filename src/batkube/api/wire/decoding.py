@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from batkube.api.decoding.objects import zero
 from batkube.api.wire.encoding import WIRE_TYPES, protobuf_fields
 from batkube.api.wire.values import BODY_READERS, Json, as_signed
-from batkube.api.wire.varints import BYTES, END_GROUP, VARINT, UnexpectedEnd, WireError, read_varint, skip_field
 from batkube.api.wire.wrapper_messages import wrapper_of
 from batkube.cluster.schemas import Field, Schema, Shape
+from batkube.kernel.varints import BYTES, END_GROUP, VARINT, UnexpectedEnd, WireError, read_varint, skip_field
 
 ReadValue = Callable[[bytes, int, int], Json]
 """Returns the value between two positions of the data."""

@@ -19,7 +19,9 @@ from typing import Any
 import msgspec
 
 from batkube.api.wire.values import BODY_WRITERS, ZERO_VALUES, Json
-from batkube.api.wire.varints import (
+from batkube.api.wire.wrapper_messages import wrapper_of
+from batkube.cluster.schemas import Field, Schema, Shape
+from batkube.kernel.varints import (
     BYTES,
     FIXED64,
     VARINT,
@@ -28,8 +30,6 @@ from batkube.api.wire.varints import (
     field_tag,
     length_delimited,
 )
-from batkube.api.wire.wrapper_messages import wrapper_of
-from batkube.cluster.schemas import Field, Schema, Shape
 
 WriteValue = Callable[[Json], bytes]
 """Encodes a value, with its tag or as the body of a message."""

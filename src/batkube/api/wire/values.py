@@ -15,16 +15,6 @@ from typing import Any
 import msgspec
 
 from batkube.api.decoding.stored_quantities import InvalidQuantity, stored_quantity
-from batkube.api.wire.varints import (
-    BYTES,
-    VARINT,
-    UnexpectedEnd,
-    WireError,
-    encode_signed_varint,
-    length_delimited,
-    read_varint,
-    skip_field,
-)
 from batkube.cluster.schemas import Shape
 from batkube.kernel.instants import (
     EPOCH,
@@ -36,6 +26,16 @@ from batkube.kernel.instants import (
 )
 from batkube.kernel.memo import memoized
 from batkube.kernel.text.go_times import format_go_duration
+from batkube.kernel.varints import (
+    BYTES,
+    VARINT,
+    UnexpectedEnd,
+    WireError,
+    encode_signed_varint,
+    length_delimited,
+    read_varint,
+    skip_field,
+)
 
 Json = Any
 """Any JSON value."""

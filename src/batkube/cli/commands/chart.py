@@ -9,11 +9,14 @@ import typer
 
 from batkube.cli.options.durations import time_option_s
 from batkube.cli.options.figure_widths import WIDTH_HELP, WIDTHS_IN, FigureWidth
+from batkube.cli.options.run_labels import Labels, labels_for
 from batkube.outputs.over_time.chart_kinds import ChartKind
 
 
 def chart(
-    kind: Annotated[ChartKind, typer.Argument(metavar="states|free|queue", help="What to draw.", show_default=False)],
+    kind: Annotated[
+        ChartKind, typer.Argument(metavar="states|free|queue|users", help="What to draw.", show_default=False)
+    ],
     runs: Annotated[
         list[Path],
         typer.Argument(metavar="DIR…", help="Output folders of runs, or jobs.csv files.", show_default=False),
@@ -26,6 +29,7 @@ def chart(
     ],
     width: Annotated[FigureWidth | None, typer.Option(help=WIDTH_HELP)] = None,
     title: Annotated[str | None, typer.Option(help="The chart's title; the runs' names by default.")] = None,
+    label: Labels = None,
     start: Annotated[str | None, typer.Option("--from", metavar="T", help="Start of the chart: 90, 1.5h, 2d.")] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="T", help="End of the chart.")] = None,
 ) -> None:
@@ -42,5 +46,6 @@ def chart(
 
     window = (time_option_s("--from", start), time_option_s("--to", end))
     width_in = None if width is None else WIDTHS_IN[width]
-    save_chart(kind, [Results(run) for run in runs], out, title=title, window=window, width_in=width_in)
+    results = [Results(run, label=name) for run, name in zip(runs, labels_for(len(runs), label), strict=True)]
+    save_chart(kind, results, out, title=title, window=window, width_in=width_in)
     typer.echo(f"wrote {out}")

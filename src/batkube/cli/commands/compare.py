@@ -11,6 +11,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from batkube.cli.options.run_labels import Labels, labels_for
 from batkube.kernel.errors import InputError
 from batkube.kernel.text.console import EscapingConsole
 
@@ -42,6 +43,7 @@ def compare(
     journal: Annotated[
         bool, typer.Option("--journal", help="Show only the first lines in which the journals differ.")
     ] = False,
+    label: Labels = None,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> None:
     """Compare runs of one workload, metric by metric.
@@ -69,8 +71,9 @@ def compare(
         if file is not None and file.exists() and not force:
             remedy = f"choose another {option}, or add --force to replace it"
             raise InputError(file, problem="already exists", remedy=remedy)
+    named = zip(runs, labels_for(len(runs), label), strict=True)
     comparison = compare_runs(
-        [Results(run, warm_up=warm_up, cool_down=cool_down) for run in runs], baseline=baseline - 1
+        [Results(run, warm_up=warm_up, cool_down=cool_down, label=name) for run, name in named], baseline=baseline - 1
     )
     if csv is not None:
         write_derived_file(csv, comparison.csv().encode())

@@ -181,6 +181,10 @@ def _print_results(plan: Plan, folder: ExperimentFolder, quiet: bool, report: bo
     if quiet:
         typer.echo(f"done={done}\nfailed={failed}")
     else:
+        from batkube.experiments.results.sanity_notes import sanity_notes
+
+        for note in sanity_notes(folder.path):
+            typer.echo(f"note: {note}", err=True)
         typer.echo(f"{done:,} of {len(plan.runs):,} runs done; results in {folder.path / 'results.csv'}")
         typer.echo(
             f"report: {folder.path / 'report.html'}"

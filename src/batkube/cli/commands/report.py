@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -47,6 +47,10 @@ def report(
         typer.Option(metavar="FOLDER", help="Also write an experiment's tables to this folder, as LaTeX and CSV."),
     ] = None,
     columns: Annotated[str | None, typer.Option(metavar="NAME,…", help="The metrics in these tables.")] = None,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option(metavar="AXIS=LABEL", help="An experiment's differences are to this point; may be repeated."),
+    ] = None,
 ) -> None:
     """Write a report of a run or an experiment as one HTML file.
 
@@ -67,16 +71,18 @@ def report(
             remedy="use the --out folder of `batkube run` or `batkube experiment`",
         )
     figure_options = {"--figures": figures, "--width": width, "--format": kind}
-    _reject_unused_options(out, is_experiment, {**figure_options, "--tables": tables, "--columns": columns})
+    table_options = {"--tables": tables, "--columns": columns, "--baseline": baseline}
+    _reject_unused_options(out, is_experiment, {**figure_options, **table_options})
+    subtracted = _parse_baseline(baseline or [])
     from batkube.outputs.pages.page import default_page_path
 
     if tables is not None:
-        _write_tables(folder, tables, columns or "")
+        _write_tables(folder, tables, columns or "", subtracted)
     target = out or default_page_path(folder.parent if folder.is_file() else folder)
     if is_experiment:
         from batkube.experiments.report.document import write_report
 
-        write_report(folder, target)
+        write_report(folder, target, baseline=subtracted)
     else:
         from batkube.outputs.report.document import write_run_report
 
@@ -93,11 +99,23 @@ def _write_figures(folder: Path, figures: Path, kind: FigureFormat, width: Figur
         typer.echo(f"wrote {path}")
 
 
-def _write_tables(folder: Path, tables: Path, columns: str) -> None:
+def _write_tables(folder: Path, tables: Path, columns: str, baseline: Mapping[str, str]) -> None:
     from batkube.experiments.report.paper_tables import write_paper_tables
 
-    for path in write_paper_tables(folder, tables, [name.strip() for name in columns.split(",") if name.strip()]):
+    names = [name.strip() for name in columns.split(",") if name.strip()]
+    for path in write_paper_tables(folder, tables, names, baseline):
         typer.echo(f"wrote {path}")
+
+
+def _parse_baseline(texts: Sequence[str]) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    for text in texts:
+        axis, equals, label = text.partition("=")
+        if not equals or not label or axis in labels:
+            problem = f"{text!r} is not one label of an axis"
+            raise InputError("--baseline", problem=problem, remedy="write, for example, scheduler=policy:easy")
+        labels[axis.strip()] = label.strip()
+    return labels
 
 
 def _reject_unused_options(out: Path | None, is_experiment: bool, options: Mapping[str, object]) -> None:
@@ -108,6 +126,7 @@ def _reject_unused_options(out: Path | None, is_experiment: bool, options: Mappi
     remedies = {
         "--figures": "draw a run with `batkube gantt`",
         "--tables": "compare runs with `batkube compare DIR DIR --latex FILE`",
+        "--baseline": "compare runs with `batkube compare DIR DIR --baseline N`",
     }
     for option, remedy in remedies.items():
         if options[option] is not None and not is_experiment:

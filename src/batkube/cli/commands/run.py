@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -10,16 +11,19 @@ from typing import Annotated, Any
 
 import typer
 
+from batkube.cli.options.page import PageOption, ShownCluster, page_of_run
 from batkube.cli.options.trust import Trust, confirmation
 from batkube.cli.output.run_results import print_results
 from batkube.cli.process.exit_codes import FAILED
 from batkube.kernel.errors import InputError
 from batkube.scenarios.files import read_scenario_file
 from batkube.scenarios.keys import KEYS, make_scenario
+from batkube.scenarios.scenario import Scenario
 from batkube.schedulers.catalogue import Catalogue
 from batkube.simulation.preparation.named_code import code_of_scenario
 from batkube.simulation.progress import progress_display
 from batkube.simulation.run import execute
+from batkube.simulation.run_record import RunRecord
 
 _Scenario = Annotated[
     Path | None,
@@ -160,6 +164,10 @@ _Energy = Annotated[
     bool | None,
     typer.Option("--energy", "-E", help="Account for the energy of machines and jobs; the platform has their power."),
 ]
+_Explain = Annotated[
+    bool | None,
+    typer.Option("--explain", help="Record why the schedulers decide as they do, for `batkube explain`."),
+]
 _Engine = Annotated[str | None, typer.Option(metavar="ENGINE", help="batsim[:ENDPOINT]: a real Batsim executes jobs.")]
 _Events = Annotated[
     Path | None,
@@ -212,6 +220,7 @@ def run(
     submit_as: _SubmitAs = None,
     events: _Events = None,
     energy: _Energy = None,
+    explain: _Explain = None,
     engine: _Engine = None,
     warm_up: _WarmUp = None,
     cool_down: _CoolDown = None,
@@ -225,6 +234,7 @@ def run(
         bool, typer.Option("--strict", help="Exit with 1 if the scheduler violated a rule that every cluster enforces.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the results, one name=value per line.")] = False,
+    page: PageOption = False,
 ) -> None:
     """Run a workload on a simulated cluster."""
     options = dict(locals())
@@ -235,19 +245,30 @@ def run(
         raise InputError("batkube run", problem="the output folder is missing", remedy="add --out DIR")
     parsed_scenario = make_scenario(values, scenario if scenario is not None else "batkube run")
     confirmation(trust)(code_of_scenario(parsed_scenario, scenario or Path(), file_values.keys() - typed.keys()))
+    with page_of_run(out) if page else contextlib.nullcontext() as live_page:
+        record = _execute(parsed_scenario, out, live_page, force=force, pack=pack, quiet=quiet)
+        violations = print_results(out, Counter(outcome.state for outcome in record.simulation.all_outcomes), quiet)
+        if live_page is not None:
+            live_page.keep()
+    if strict and violations:
+        raise typer.Exit(FAILED)
+
+
+def _execute(
+    scenario: Scenario, out: Path, live_page: ShownCluster | None, *, force: bool, pack: bool, quiet: bool
+) -> RunRecord:
+    """Execute a scenario with a display of its progress, and with its page if it has one."""
     with progress_display(quiet) as progress:
-        record = execute(
-            parsed_scenario,
+        return execute(
+            scenario,
             out,
             force=force,
             pack=pack,
             command=["batkube", *sys.argv[1:]],
             progress=progress,
             builder=build_scheduler,
+            on_assembled=None if live_page is None else live_page.start,
         )
-    violations = print_results(out, Counter(outcome.state for outcome in record.simulation.all_outcomes), quiet)
-    if strict and violations:
-        raise typer.Exit(FAILED)
 
 
 def scenario_keys(options: Mapping[str, Any]) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Annotated
 import typer
 
 from batkube.cli.commands.run import build_scheduler, policy_arguments
+from batkube.cli.options.page import PageOption, page_of_run
 from batkube.cluster.kinds import validate_versions
 from batkube.kernel.errors import InputError
 from batkube.policies.interface import Policy
@@ -88,6 +90,7 @@ def serve(
     seed: Annotated[int, typer.Option(metavar="N", help="The seed of every random stream.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the path of the kubeconfig.")] = False,
+    page: PageOption = False,
 ) -> None:
     """Serve the Kubernetes API of a simulated cluster."""
     from batkube.execution.latencies.delays import read_latencies
@@ -129,7 +132,9 @@ def serve(
             )
         sys.stdout.flush()
 
-    serve(service, announce)
+    with page_of_run(out) as cluster_page:
+        observe = functools.partial(cluster_page.show, summary="a served cluster", from_now=True)
+        serve(service, announce, observe if page else None)
     # Skip Python's shutdown: freeing every object of a large cluster takes seconds, and the OS frees all memory anyway.
     os._exit(0)
 

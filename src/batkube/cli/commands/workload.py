@@ -12,6 +12,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from batkube.cli.options.recorded_options import step_of
 from batkube.cli.options.workload import (
     Begin,
     CannotRun,
@@ -28,11 +29,14 @@ from batkube.cli.options.workload import (
     MinSize,
     Output,
     OutputFormat,
+    PartitionName,
     Pick,
+    QueueName,
     RaiseWalltime,
     Status,
     Utilisation,
     Variation,
+    WalltimeFill,
     WalltimeFromRunTime,
 )
 from batkube.kernel.errors import InputError
@@ -40,13 +44,22 @@ from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant, human_duration
 from batkube.kernel.quantities import CPU
 from batkube.kernel.text.console import EscapingConsole
+from batkube.kernel.text.terminal import visible
+from batkube.workloads.history import Step
 from batkube.workloads.model import Workload
 from batkube.workloads.reader import format_of_name, read_workload
 from batkube.workloads.summary import SPREAD_COLUMNS, Summary, spread_rows, summarise, summary_rows
 from batkube.workloads.synthetic import option_values
 from batkube.workloads.synthetic.recipes import GENERATE, KEYS_OF_GENERATOR, RESAMPLE, RecipeSource, parse_recipe
 from batkube.workloads.transformations import conversions, selection
-from batkube.workloads.transformations.utilisation import find_period, offered_intervals, recorded_intervals
+from batkube.workloads.transformations.changes import changes_between
+from batkube.workloads.transformations.utilisation import (
+    find_period,
+    has_recorded_waits,
+    offered_intervals,
+    recorded_intervals,
+)
+from batkube.workloads.transformations.walltime_fill import fill_walltimes
 from batkube.workloads.writer import write_workload
 
 app = typer.Typer(
@@ -63,6 +76,11 @@ _EXACT_WALLTIMES = (
 )
 
 
+_NO_RECORDED_WAITS = FidelityNote(
+    "workload", "all wait times are -1, so its recorded starts are unknown and cannot be compared with a run's"
+)
+
+
 @app.command()
 def show(
     input: Input,
@@ -73,14 +91,19 @@ def show(
     workload = read_workload(input, format=format)
     summary = summarise(workload)
     if json:
-        typer.echo(msgspec.json.encode({**dataclasses.asdict(summary), "offered_load": summary.offered_load}).decode())
+        numbers = {**dataclasses.asdict(summary), "offered_load": summary.offered_load}
+        typer.echo(msgspec.json.encode({**numbers, "history": workload.header.history}).decode())
         return
     _print_summary(f"Workload {input}", summary)
-    _print_notes(workload.notes, about=input)
+    for number, step in enumerate(workload.header.history, 1):
+        typer.echo(visible(f"step {number}: {step}"))
+    waits = () if not _is_swf(input, format) or has_recorded_waits(input) else ((_NO_RECORDED_WAITS, 1),)
+    _print_notes((*workload.notes, *waits), about=input)
 
 
 @app.command()
 def convert(
+    context: typer.Context,
     input: Input,
     output: Output,
     format: InputFormat = None,
@@ -97,12 +120,8 @@ def convert(
     min_size: MinSize = None,
     max_size: MaxSize = None,
     user: Annotated[list[str] | None, typer.Option(help="Keep the jobs of this user; may be repeated.")] = None,
-    queue: Annotated[
-        list[str] | None, typer.Option(help="Keep the jobs of this queue (number or name); may be repeated.")
-    ] = None,
-    partition: Annotated[
-        list[str] | None, typer.Option(help="Keep the jobs of this partition (number or name); may be repeated.")
-    ] = None,
+    queue: QueueName = None,
+    partition: PartitionName = None,
     drop_zero: Annotated[bool, typer.Option("--drop-zero", help="Remove jobs with run time 0.")] = False,
     first: Annotated[int | None, typer.Option(min=1, help="Keep the first N of the remaining jobs.")] = None,
     shift: Annotated[bool, typer.Option("--shift", help="Shift submissions so that the first is at 0.")] = False,
@@ -118,17 +137,16 @@ def convert(
     no_walltime: Annotated[bool, typer.Option("--no-walltime", help="Remove all walltimes.")] = False,
     walltime_factor: Annotated[str | None, typer.Option(help="Multiply walltimes by this.")] = None,
     walltime_from_runtime: WalltimeFromRunTime = None,
+    walltime_fill: WalltimeFill = None,
+    seed: Annotated[int | None, typer.Option(help="With --walltime-fill: the seed of the model; default 0.")] = None,
     raise_walltime: RaiseWalltime = False,
     scheduler: Annotated[str | None, typer.Option(help="Set the scheduler of every job.")] = None,
 ) -> None:
     """Convert a workload, and change it. Changes are applied in the order of the options in this help."""
-    workload = read_workload(input, format=format, statuses=status or ())
+    workload = source = read_workload(input, format=format, statuses=status or ())
     if machines is not None:
         workload = dataclasses.replace(workload, size_machines=machines)
-    if utilisation is not None:
-        workload = _utilisation_window(workload, input, format, utilisation, period, variation, pick)
-    else:
-        _require_option("--utilisation", {"--period": period, "--variation": variation, "--pick": pick})
+    workload = _utilisation_window(workload, input, format, utilisation, period, variation, pick)
     workload = _window(workload, begin, end)
     workload = selection.filter_jobs(
         workload, sizes=(min_size, max_size), users=user or (), queues=queue or (), partitions=partition or ()
@@ -145,15 +163,16 @@ def convert(
     workload = _resize_jobs(workload, cores_per_machine, cpu_norm, cpu_max)
     workload = _handle_unrunnable(workload, platform, cannot_run)
     workload = _set_walltimes(workload, no_walltime, walltime_factor, walltime_from_runtime)
-    if raise_walltime:
-        workload = conversions.raise_walltimes(workload)
+    workload = _complete_walltimes(workload, walltime_fill, seed, raises=raise_walltime)
     if scheduler is not None:
         workload = conversions.with_scheduler(workload, scheduler)
-    _write_and_report(selection.recount_overruns(workload), output, output_format, force)
+    step = step_of(context, len(workload.jobs), changes_between(source, workload))
+    _write_and_report(selection.recount_overruns(workload), step, output, output_format, force)
 
 
 @app.command()
 def generate(
+    context: typer.Context,
     kind: Annotated[str, typer.Argument(metavar="|".join(KEYS_OF_GENERATOR), help="The generator.")],
     output: Output,
     jobs: Annotated[int, typer.Option(min=1, help="The number of jobs.")] = 200,
@@ -194,11 +213,13 @@ def generate(
         "machines": machines,
         "by-type": by_type or None,
     }
-    _write_and_report(parse_recipe(words, RecipeSource()).make(seed), output, output_format, force)
+    workload = parse_recipe(words, RecipeSource()).make(seed)
+    _write_and_report(workload, step_of(context, len(workload.jobs), {}), output, output_format, force)
 
 
 @app.command()
 def resample(
+    context: typer.Context,
     input: Input,
     output: Output,
     window: Annotated[
@@ -230,7 +251,8 @@ def resample(
         "rate": rate,
         "machines": machines,
     }
-    _write_and_report(parse_recipe(words, RecipeSource()).make(seed), output, output_format, force)
+    workload = parse_recipe(words, RecipeSource()).make(seed)
+    _write_and_report(workload, step_of(context, len(workload.jobs), {}), output, output_format, force)
 
 
 def _require_option(required: str, options: dict[str, object]) -> None:
@@ -262,20 +284,27 @@ def _utilisation_window(
     workload: Workload,
     path: Path,
     format: str | None,
-    target: float,
+    target: float | None,
     period: str | None,
     variation: float | None,
     pick: int | None,
 ) -> Workload:
+    if target is None:
+        _require_option("--utilisation", {"--period": period, "--variation": variation, "--pick": pick})
+        return workload
     target = option_values.utilisation_option("--utilisation", target)
     length = option_values.duration_option("--period", period or "10h")
-    has_recorded_starts = (format or format_of_name(path) or "swf") == "swf"
+    has_recorded_starts = _is_swf(path, format) and has_recorded_waits(path)
     intervals = recorded_intervals(path) if has_recorded_starts else offered_intervals(workload)
     match = find_period(workload, intervals, length, target, 0.01 if variation is None else variation, pick or 1)
-    kind = "recorded" if has_recorded_starts else "offered (the format has no recorded starts)"
+    kind = "recorded" if has_recorded_starts else "offered (the file has no recorded starts)"
     period_text = f"period {human_duration(match.begin)} to {human_duration(match.end)} of the trace"
     typer.echo(f"{period_text}, mean utilisation {match.utilisation:.4f}, {kind}", err=True)
     return selection.window(workload, match.begin, match.end)
+
+
+def _is_swf(path: Path, format: str | None) -> bool:
+    return (format or format_of_name(path) or "swf") == "swf"
 
 
 def _window(workload: Workload, begin: str | None, end: str | None) -> Workload:
@@ -331,6 +360,14 @@ def _set_walltimes(workload: Workload, none: bool, factor: str | None, from_run_
     return workload
 
 
+def _complete_walltimes(workload: Workload, fill: str | None, seed: int | None, *, raises: bool) -> Workload:
+    if fill is not None:
+        workload = fill_walltimes(workload, fill, seed or 0)
+    else:
+        _require_option("--walltime-fill", {"--seed": seed})
+    return conversions.raise_walltimes(workload) if raises else workload
+
+
 def _handle_unrunnable(workload: Workload, platform: str | None, action: str | None) -> Workload:
     if platform is None or action is None:
         _require_option("--for" if platform is None else "--cannot-run", {"--for": platform, "--cannot-run": action})
@@ -340,8 +377,8 @@ def _handle_unrunnable(workload: Workload, platform: str | None, action: str | N
     return keep_runnable(workload, platform, action)
 
 
-def _write_and_report(workload: Workload, output: Path, format: str | None, force: bool) -> None:
-    losses = write_workload(workload, output, format, force=force)
+def _write_and_report(workload: Workload, step: Step, output: Path, format: str | None, force: bool) -> None:
+    losses = write_workload(workload, output, format, force=force, step=step)
     typer.echo(f"wrote {len(workload.jobs)} jobs to {output}")
     _print_notes(workload.notes, about=workload.source)
     _print_notes(losses, about=output)

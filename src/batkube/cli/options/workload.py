@@ -46,8 +46,18 @@ CpuNorm = Annotated[
     ),
 ]
 WalltimeFromRunTime = Annotated[str | None, typer.Option(help="Set each walltime to this many times the run time.")]
+WalltimeFill = Annotated[
+    str | None,
+    typer.Option(help="Give walltimes to jobs without: factor:1.5, noisy:2, a distribution in seconds, tsafrir[:MAX]."),
+]
 MinSize = Annotated[int | None, typer.Option(min=1, help="Keep the jobs of at least this size.")]
 MaxSize = Annotated[int | None, typer.Option(min=1, help="Keep the jobs of at most this size.")]
+QueueName = Annotated[
+    list[str] | None, typer.Option(help="Keep the jobs of this queue (number or name); may be repeated.")
+]
+PartitionName = Annotated[
+    list[str] | None, typer.Option(help="Keep the jobs of this partition (number or name); may be repeated.")
+]
 ClipSize = Annotated[int | None, typer.Option(min=1, help="Reduce larger sizes to this.")]
 Status = Annotated[
     list[str] | None,

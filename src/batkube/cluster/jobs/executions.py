@@ -53,10 +53,11 @@ class JobExecution(PodGroup):
         self.job = job
         self.created = created
         self.past = past_attempts
-        #: For pods created by a controller: the controller, such as `Job/w0-7`, and when each pod was created and left
-        #: its node. The key of a pod that does not exist yet is "".
+        #: For pods created by a controller: the controller, such as `Job/w0-7`, and when each pod was created. The key
+        #: of a pod that does not exist yet is "".
         self.owner = ""
         self.creation_times: list[Instant] | None = None
+        #: When each pod left its node, of those for which that was not the end of the work.
         self.release_times = _NO_RELEASE_TIMES
         #: The ranks of pods, including replaced ones; filled when needed (`rank_of`).
         self.ranks_by_key: dict[Key, int] = _NO_RANKS
@@ -110,6 +111,13 @@ class JobExecution(PodGroup):
             return
         for rank in ranks:
             self.started[rank] = now
+
+    def record_release(self, ranks: Sequence[int], now: Instant) -> None:
+        """Record that pods left their nodes."""
+        if now != self.ended:
+            if self.release_times is _NO_RELEASE_TIMES:
+                self.release_times = {}
+            self.release_times.update(dict.fromkeys(ranks, now))
 
     @property
     def is_owned(self) -> bool:

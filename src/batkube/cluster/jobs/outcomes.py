@@ -10,7 +10,7 @@ import msgspec
 
 from batkube.cluster.store import Key
 from batkube.kernel.instants import Instant
-from batkube.workloads.model import Job
+from batkube.workloads.model import Job, Requests
 
 #: The profile that jobs.csv shows for a batch/v1 Job of the workload (an object, not a Batsim job).
 OBJECT_PROFILE = "Job"
@@ -77,6 +77,8 @@ class JobPodsRecord(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     #: The controller that created them, such as `Job/w0-7`, or "".
     owner: str = ""
+    #: When each pod left its node; None, or an empty list, if that was when it finished.
+    released: Sequence[Instant | None] = ()
 
 
 #: Used as the phase of a pod that was deleted before it ended; Kubernetes has no phase for that.
@@ -100,6 +102,8 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     finished: Instant | None
     phase: str
     reason: str
+    #: The amounts that it requests, or requested before it ended.
+    requests: Requests = ()
 
 
 OutcomeListener = Callable[[Outcome], None]

@@ -18,6 +18,7 @@ import msgspec
 from yaml import YAMLError
 
 from batkube.cluster.store import KubeObject
+from batkube.emulation.client.timed_responses import time_responses
 from batkube.kernel.errors import InputError, RunFailed
 from batkube.kernel.stopwatch import Stopwatch
 
@@ -217,7 +218,9 @@ def _connect(kubeconfig: Path, context: str | None) -> tuple[Any, Any]:
         ) from error
     except Exception as error:  # The loader raises any exception for a file in another format.
         raise InputError(kubeconfig, problem="is not a kubeconfig", remedy="try it with kubectl") from error
-    return configuration, client.ApiClient(configuration).rest_client.pool_manager
+    pool = client.ApiClient(configuration).rest_client.pool_manager
+    time_responses(pool)
+    return configuration, pool
 
 
 def _decode_object(path: str, data: bytes) -> KubeObject:

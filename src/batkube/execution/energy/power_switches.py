@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from batkube.cluster.client import BulkClient
 from batkube.cluster.mapping import NODE, POWER_ANNOTATION, POWER_OFF, POWER_ON, node_names_of
 from batkube.cluster.object_meta import annotations_of
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
@@ -44,8 +45,16 @@ class SleepCounts(NamedTuple):
 class PowerSwitches:
     """Switches machines as the annotations of their nodes request."""
 
-    def __init__(self, world: World, machines: Sequence[Machine], runner: ProfileRunner, energy_log: EnergyLog) -> None:
+    def __init__(
+        self,
+        world: World,
+        client: BulkClient,
+        machines: Sequence[Machine],
+        runner: ProfileRunner,
+        energy_log: EnergyLog,
+    ) -> None:
         self._store = world.store
+        self._client = client
         self._agenda = world.agenda
         self._journal = world.journal
         self._runner = runner
@@ -122,7 +131,7 @@ class PowerSwitches:
         self._set_state(names, None if is_awake else SleepState.SLEEPING, now)
         if is_awake:
             nodes = [self._uncordoned(node) for node in self._store.objects(NODE, [Key(name) for name in awake])]
-            self._store.replace(NODE, [Key(name) for name in awake], nodes, now)
+            self._client.update_all(NODE, nodes, now)
 
     def _set_state(self, names: Sequence[str], state: SleepState | None, now: Instant) -> None:
         """Set the state of machines; None for machines that are on."""

@@ -199,7 +199,7 @@ class ObjectCreator(JobCreator):
             execution = JobExecution(job, [Key("")] * job.size, job_pod_requests(job, self._model), now, past)
             reference = controller_of(pod)
             execution.owner = "" if reference is None else f"{reference['kind']}/{reference['name']}"
-            execution.creation_times, execution.release_times = [now] * job.size, {}
+            execution.creation_times = [now] * job.size
             self._current_executions[job.key] = execution
         rank = _rank_of(pod, execution.keys)
         if rank is not None and execution.creation_times is not None:

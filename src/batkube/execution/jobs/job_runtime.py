@@ -138,10 +138,9 @@ class JobRuntime:
         """Do nothing: the work was aborted when the pod began to stop."""
 
     def release(self, execution: JobExecution, ranks: Sequence[int], now: Instant) -> None:
-        """Release the addresses of pods."""
+        """Release the addresses of pods, and record when they left their nodes."""
         self._statuses.release(execution, ranks)
-        if execution.is_owned:
-            execution.release_times.update(dict.fromkeys(ranks, now))
+        execution.record_release(ranks, now)
 
     def report_end(self, execution: JobExecution, ranks: Sequence[int], now: Instant) -> None:
         """Write that pods have ended, with the work or before it."""

@@ -272,6 +272,9 @@ class WorkloadJobs:
                 finished=finished,
                 phase=phase,
                 reason=reason,
+                released=list(map(execution.release_times.get, range(len(execution.keys))))
+                if execution.release_times
+                else (),
             )
         )
 
@@ -298,5 +301,6 @@ class WorkloadJobs:
                     phase=phase,
                     reason=reason,
                     owner=execution.owner,
+                    released=list(map(execution.release_times.get, group)) if execution.release_times else (),
                 )
             )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.store import KubeObject
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Instant, rfc3339
 from batkube.kernel.quantities import PODS, format_amount, parse_amount
@@ -84,7 +84,7 @@ def without_system_pods(machines: Sequence[Machine], pods: Sequence[SystemPod]) 
 
 def system_pod_objects(
     pods: Sequence[SystemPod], machines: Sequence[Machine], node_names: Sequence[str], now: Instant
-) -> tuple[list[Key], list[KubeObject]]:
+) -> list[KubeObject]:
     """Return the Pod objects, running on their nodes."""
     objects: list[KubeObject] = []
     for number, (pod, machine_id) in enumerate(zip(pods, machine_ids_of(pods, machines), strict=True)):
@@ -105,4 +105,4 @@ def system_pod_objects(
         }
         status = {"phase": "Running", "startTime": rfc3339(now)}
         objects.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status})
-    return [Key(f"{SYSTEM_NAMESPACE}/{pod.name}") for pod in pods], objects
+    return objects

@@ -2,7 +2,7 @@
 
 Kubernetes: staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go. Each node whose kubelet runs has a
 Lease in namespace kube-node-lease, renewed every ten seconds since its registration or return. Nodes that registered at
-one instant renew in one batch. Only the creation goes through the API; a renewal changes nothing but the time.
+one instant renew in one batch.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-from batkube.cluster.client import Client
+from batkube.cluster.client import BulkClient
 from batkube.cluster.mapping import NODE
 from batkube.cluster.nodes.heartbeats import RENEW_INTERVAL
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
@@ -26,7 +26,7 @@ _DURATION_S = 40
 class NodeLeases:
     """Renews the Leases of nodes."""
 
-    def __init__(self, world: World, client: Client) -> None:
+    def __init__(self, world: World, client: BulkClient) -> None:
         self._store = world.store
         self._agenda = world.agenda
         self._clock = world.clock
@@ -68,16 +68,14 @@ class NodeLeases:
             del self._groups[since]
 
     def _renew(self, nodes: Iterable[str], now: Instant) -> None:
-        time, keys, renewed = rfc3339_micro(now), [], []
+        time, renewed = rfc3339_micro(now), list[KubeObject]()
         for node in nodes:
-            key = Key(f"{NAMESPACE}/{node}")
-            lease = self._store.get(LEASE, key)
+            lease = self._store.get(LEASE, Key(f"{NAMESPACE}/{node}"))
             if lease is None:
                 self._client.create(LEASE, self._new_lease(node, time), now)
             else:
-                keys.append(key)
                 renewed.append({**lease, "spec": {**lease["spec"], "renewTime": time}})
-        self._store.replace(LEASE, keys, renewed, now)
+        self._client.update_all(LEASE, renewed, now)
 
     def _new_lease(self, node: str, time: str) -> KubeObject:
         """Return a Lease as a kubelet creates it, owned by its Node."""

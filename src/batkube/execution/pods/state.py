@@ -85,7 +85,6 @@ class ContainerState:
         #: The previous run, while a later one runs or waits.
         self.last_run: EndedRun | None = None
         self._crash_back_off = self._pull_back_off = Duration(0)
-        self._backed_off_at: Instant | None = None
 
     def start(self, plan: ContainerPlan, disk: ContainerFiles | None, now: Instant) -> None:
         """Start a run with this plan; its probes determine when it is up and ready."""
@@ -140,9 +139,13 @@ class ContainerState:
         return EndedRun(self.started, self.finished, self.exit_code, self.reason)
 
     def next_back_off(self, now: Instant) -> Duration:
-        """Return the back-off before the next run: 0 the first time, then 10 s, 20 s, … up to 5 minutes."""
-        since, self._backed_off_at = self._backed_off_at, now
-        if since is None or now - since > 2 * _MAX_BACK_OFF:
+        """Return the back-off before the next run: 0 the first time, then 10 s, 20 s, … up to 5 minutes.
+
+        A run of more than ten minutes resets it; the back-off before that run does not count as part of it.
+        """
+        assert self.started is not None
+        # Kubernetes: client-go/util/flowcontrol/backoff.go, Backoff.Next, called as the container is restarted.
+        if not self._crash_back_off or now - self.started > 2 * _MAX_BACK_OFF:
             self._crash_back_off = _MIN_BACK_OFF
             return Duration(0)
         wait = self._crash_back_off

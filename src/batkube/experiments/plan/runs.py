@@ -31,6 +31,8 @@ from batkube.schedulers.catalogue import Catalogue
 from batkube.simulation.preparation.input_files import input_files_of
 from batkube.simulation.preparation.named_code import Confirmation, code_of_scenario, trust_all
 from batkube.workloads.container_rules.reader import read_rules
+from batkube.workloads.reader import read_workload
+from batkube.workloads.synthetic.recipes import WorkloadRecipe
 
 _RunResult = TypeVar("_RunResult")
 
@@ -138,12 +140,24 @@ class _Planner:
         latencies = scenario.latencies
         if latencies is not None:
             self._cached("latencies", (latencies,), lambda: read_latencies(latencies))
+        for recipe in scenario.workloads:
+            if isinstance(recipe, WorkloadRecipe) and recipe.trace is not None:
+                self._check_sample(recipe, recipe.trace, scenario.seed)
         rules = scenario.rules
         if rules is not None:
             self._cached("rules", (rules,), lambda: read_rules(rules))
         if not scenario.has_external_scheduler:
             name, arguments = scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args
             self._cached("policy", (name, *arguments.items()), lambda: self._policy_check(name, arguments))
+
+    def _check_sample(self, recipe: WorkloadRecipe, trace: Path, seed: int) -> None:
+        """Reject a sample that the trace does not have, such as a window longer than it.
+
+        Whether there is one hardly depends on the seed, so it is tried with the first one of each recipe.
+        """
+        options = json.dumps(dict(recipe.options), sort_keys=True, default=str)
+        workload = self._cached("trace", (trace,), lambda: read_workload(trace))
+        self._cached("sample", (options,), lambda: recipe.sample(workload, seed))
 
     def _programs(self, scenario: Scenario) -> dict[str, Path]:
         """Return the programs of a scenario, after a check of their configuration."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batkube.experiments.figures.number_format import format_mean_and_interval
-from batkube.experiments.report.grid_points import BEST, TIED
+from batkube.experiments.report.grid_points import BEST, MEANINGS_OF_MARKS
 from batkube.outputs.measures.comparisons.comparability import Comparability
 from batkube.outputs.measures.intervals import Sample
 from batkube.outputs.measures.metric_columns import MetricColumn
@@ -13,7 +13,7 @@ from batkube.outputs.pages.markup import element, join
 #: Meanings of the marks.
 _MEANINGS = {
     BEST: "the best",
-    TIED: "no clear difference to the best",
+    **MEANINGS_OF_MARKS,
     **{comparability.sign: comparability.meaning or None for comparability in Comparability},
 }
 

@@ -50,7 +50,8 @@ class DifferenceRow:
 def differences_of(findings: Findings, columns: Sequence[MetricColumn]) -> list[DifferenceRow]:
     """Return the differences of points with the same task, if any of them has an interval."""
     points = grid_points(findings, columns)
-    return [row for group in grouped_by_task(points) for row in _rows([points[number] for number in group], columns)]
+    groups = [[points[number] for number in group] for group in grouped_by_task(points)]
+    return [row for group in groups for row in _rows(group, columns, findings.baseline)]
 
 
 def differences_section(findings: Findings) -> Section | None:
@@ -102,17 +103,27 @@ def signs_of(difference: Difference, count: int) -> str:
     return SIGNIFICANT * is_significant + SIGN_TEST * difference.passes_sign_test
 
 
-def _rows(group: Sequence[GridPoint], columns: Sequence[MetricColumn]) -> list[DifferenceRow]:
-    """Return a row per pair of comparable points, or per point and the first, if a difference has an interval."""
+def _rows(
+    group: Sequence[GridPoint], columns: Sequence[MetricColumn], baseline: Mapping[str, str]
+) -> list[DifferenceRow]:
+    """Return a row per pair of comparable points, or per point and the first, if a difference has an interval.
+
+    With a `baseline`, the points that have its labels are the only ones that are subtracted.
+    """
     comparable = [
         point
         for point, comparability in zip(group, comparability_of_points(group), strict=True)
         if comparability is Comparability.COMPARABLE
     ]
+    pairs_of_points = list(itertools.combinations(comparable, 2))
+    if baseline:
+        subtracted = [point for point in comparable if baseline.items() <= point.labels.items()]
+        others = [point for point in comparable if not baseline.items() <= point.labels.items()]
+        pairs_of_points = list(itertools.product(subtracted, others))
+    elif len(comparable) > _MAX_POINTS_FOR_ALL_PAIRS:
+        pairs_of_points = pairs_of_points[: len(comparable) - 1]
     rows = []
-    for first, point in itertools.combinations(comparable, 2):
-        if first is not comparable[0] and len(comparable) > _MAX_POINTS_FOR_ALL_PAIRS:
-            break
+    for first, point in pairs_of_points:
         differences = [difference_between(first, point, column) for column in columns]
         if any(differences):
             pairs = max(difference.pairs for difference in differences if difference)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from pathlib import Path
 
@@ -17,13 +18,19 @@ from batkube.outputs.pages.markup import Markup, element
 from batkube.outputs.pages.page import Section, default_page_path, paragraph, render_page, write_page
 
 
-def write_report(folder: Path, target: Path | None = None, executor: Executor | None = None) -> Path:
+def write_report(
+    folder: Path,
+    target: Path | None = None,
+    executor: Executor | None = None,
+    baseline: Mapping[str, str] | None = None,
+) -> Path:
     """Write the report of the experiment in `folder` and return its path, which is by default `folder`/report.html.
 
-    `executor` draws the Gantt charts; by default this process. The same folder gives the same bytes. Raises InputError.
+    Differences are to the points with the labels of the `baseline`; by default to the first point. `executor` draws the
+    Gantt charts; by default this process. The same folder gives the same bytes. Raises InputError.
     """
     path = default_page_path(folder) if target is None else target
-    return write_page(path, report_page(read_findings(folder), executor or InlineExecutor()))
+    return write_page(path, report_page(read_findings(folder, baseline), executor or InlineExecutor()))
 
 
 def preload_libraries() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from batkube.experiments.results.findings import Findings
+from batkube.experiments.results.sanity_notes import sanity_notes
 from batkube.outputs.pages.html_tables import Cell, Heading, html_table
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, collapsible, collapsible_if_long, paragraph, verbatim
@@ -57,7 +58,8 @@ def fidelity_section(findings: Findings) -> Section:
         content: Markup = paragraph("Everything that the runs requested is modelled: there are no notes.")
     else:
         content = notes_table(notes, of_runs=len(findings.runs))
-    return Section("fidelity", "Fidelity", content)
+    doubts = [paragraph(f"{note[:1].upper()}{note[1:]}.", class_="warning") for note in sanity_notes(findings.folder)]
+    return Section("fidelity", "Fidelity", join((*doubts, content)))
 
 
 def _reasons(failed: list[dict[str, Any]]) -> Markup:

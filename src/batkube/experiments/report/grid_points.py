@@ -23,8 +23,12 @@ from batkube.outputs.measures.metric_columns import COMPLETED, MetricColumn
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The mark of the best mean, and of those without a clear difference to it.
-BEST, TIED = "★", "≈"
+#: The mark of the best mean, of those without a clear difference to it, and of those that are better in most pairs.
+BEST, TIED, CONTRARY = "★", "≈", "↕"
+MEANINGS_OF_MARKS = {
+    TIED: "no clear difference to the best: neither the interval nor the sign test shows one",
+    CONTRARY: "better than the best mean in most pairs (sign test): few pairs decide the mean",
+}
 DIFFERENT_SEEDS = "Not all rows of one workload have the same seeds, so their means are of different random draws."
 """Remark if `have_different_seeds`."""
 
@@ -123,7 +127,7 @@ def difference_between(first: GridPoint, second: GridPoint, column: MetricColumn
 
 
 def marks_of_best(points: Sequence[GridPoint], column: MetricColumn) -> list[str]:
-    """Return a mark for each point: ★ (the best), ≈ (no clear difference to it), its sign, or none.
+    """Return a mark for each point: ★ (the best), ≈ (no clear difference to it), ↕ (contrary), its sign, or none.
 
     Points that are not comparable take no part: a scheduler that over-allocates, leaves jobs out or fails wins easily.
     """
@@ -137,8 +141,14 @@ def marks_of_best(points: Sequence[GridPoint], column: MetricColumn) -> list[str
         winner = points[members[means.index(top)]]
         for number, mean in zip(members, means, strict=True):
             difference = difference_between(winner, points[number], column)
-            marks[number] = BEST if mean == top else TIED if difference and not difference.is_clear else ""
+            marks[number] = BEST if mean == top else _mark_of(difference)
     return marks
+
+
+def _mark_of(difference: Difference | None) -> str:
+    if difference is None:
+        return ""
+    return TIED if difference.is_unclear else CONTRARY if difference.is_contrary else ""
 
 
 def _labels(axes: Sequence[str], key: Any) -> dict[str, str]:  # noqa: ANN401 - pandas gives one label or several

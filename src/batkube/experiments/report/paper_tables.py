@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from batkube.experiments.description.columns import number_columns
@@ -16,7 +16,7 @@ from batkube.experiments.report.differences import SIGN_TEST, SIGNIFICANT, compa
 from batkube.experiments.report.grid_points import (
     BEST,
     DIFFERENT_SEEDS,
-    TIED,
+    MEANINGS_OF_MARKS,
     comparability_of_points,
     grid_points,
     have_different_seeds,
@@ -47,9 +47,11 @@ _COMPARABILITY_NAMES = {
 }
 
 
-def write_paper_tables(folder: Path, target: Path, names: Sequence[str] = ()) -> list[Path]:
+def write_paper_tables(
+    folder: Path, target: Path, names: Sequence[str] = (), baseline: Mapping[str, str] | None = None
+) -> list[Path]:
     """Write results and differences of an experiment into `target`, for the columns `names` or the default ones."""
-    findings = read_findings(folder)
+    findings = read_findings(folder, baseline)
     valid = (*number_columns(), *(name for name in findings.frame if str(name).startswith("utilisation_")))
     check_names(names, [str(name) for name in valid], "--columns", "", "a column of numbers")
     default = [column for column in columns_with_numbers(findings) if column.name not in _EXCLUDED_COLUMNS]
@@ -97,7 +99,7 @@ def _results_latex(findings: Findings, columns: Sequence[MetricColumn]) -> str:
         cells.append(point.count_text)
         cells += [_mean(point.samples.get(column.name), column, signs=best[column.name][place]) for column in columns]
         rows.append(cells)
-    meanings = {BEST: meaning_of_best(points), TIED: "no clear difference to the best"}
+    meanings = {BEST: meaning_of_best(points), **MEANINGS_OF_MARKS}
     meanings |= {
         comparability.sign: comparability.meaning for comparability in not_comparable(comparability_of_points(points))
     }

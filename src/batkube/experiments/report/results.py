@@ -10,7 +10,7 @@ from batkube.experiments.report.cells import mean_cell, value_cell
 from batkube.experiments.report.grid_points import (
     BEST,
     DIFFERENT_SEEDS,
-    TIED,
+    MEANINGS_OF_MARKS,
     GridPoint,
     comparability_of_points,
     grid_points,
@@ -88,8 +88,10 @@ def runs_section(findings: Findings) -> Section:
 def _legend(points: Sequence[GridPoint], columns: Sequence[MetricColumn]) -> str:
     sentences = [
         "Means over n runs ± half the 95 % confidence interval (Student's t). One run has no interval.",
-        f"{BEST} {meaning_of_best(points)}, {TIED} no clear difference to it: 0 is in the interval of the difference.",
+        f"{BEST} {meaning_of_best(points)}.",
     ]
+    marks = {mark for column in columns for mark in marks_of_best(points, column)}
+    sentences += [f"{mark} {meaning}." for mark, meaning in MEANINGS_OF_MARKS.items() if mark in marks]
     sentences += [
         f"{comparability.sign} {comparability.meaning}."
         for comparability in not_comparable(comparability_of_points(points))

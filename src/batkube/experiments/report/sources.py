@@ -14,6 +14,7 @@ from batkube.experiments.results.findings import Findings
 from batkube.outputs.measures.explanations import column_explanations
 from batkube.outputs.pages.markup import element, join
 from batkube.outputs.pages.page import Section, collapsible, definition_list, paragraph, verbatim
+from batkube.outputs.report.histories import histories_in, histories_list
 from batkube.outputs.report.run_details import inputs_table, programs_table
 
 
@@ -32,6 +33,9 @@ def sources_section(findings: Findings) -> Section:
         parts += [element("h3", "Programs"), programs_table(programs)]
     if inputs:
         parts += [element("h3", "Input files"), inputs_table(inputs)]
+    histories = histories_list(entry for run in findings.runs for entry in histories_in(findings.manifest(run)))
+    if histories is not None:
+        parts += [element("h3", "How the workloads were made"), histories]
     base = description.get("base")
     if base:
         text = json.dumps(base, indent=2, ensure_ascii=False)
@@ -63,9 +67,10 @@ def method_section(findings: Findings) -> Section:
             "Runs of one seed had the same workload and the same random numbers, so two rows are compared seed by "
             "seed: the difference is the mean of the pairs' differences, with Student's interval. Rows that share "
             "fewer than two seeds are compared with Welch's interval, which does not assume equal variances. Two means "
-            "are called different if the 95 % interval of their difference excludes 0. Among many comparisons, one in "
-            "twenty does so by chance, so the table of differences also marks those that remain if all intervals of a "
-            "column have to hold at once (Bonferroni: each at 1 − 0.05/k for k of them). Few and skewed differences "
+            "are called different if the 95 % interval of their difference excludes 0, or the sign test shows one. "
+            "Among many comparisons, one in twenty does so by chance, so the table of differences also marks those "
+            "that remain if all intervals of a column have to hold at once (Bonferroni: each at 1 − 0.05/k for k of "
+            "them). Few and skewed differences "
             "have wide intervals; the sign test only counts the pairs in which a row is lower, and shows a direction, "
             "not a size. Windows drawn from a trace may overlap, and are then less independent than their number "
             "suggests; a remark below the table says so. Shares of runs have Wilson's interval."

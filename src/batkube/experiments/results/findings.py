@@ -5,7 +5,8 @@ Values of axes are labels (text), in the experiment's order; figures and tables 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,17 @@ from typing import TYPE_CHECKING, Any
 from batkube.experiments.description.columns import DIGEST, RUN, STATE, number_columns
 from batkube.experiments.results.result_files import read_description
 from batkube.experiments.running.folder import RESULTS_FILE, TIMINGS_FILE, RunState, run_folder
+from batkube.kernel.text.suggestions import check_names
+from batkube.outputs.files.manifest import read_manifest
 from batkube.outputs.measures.metric_columns import COMPLETED
 from batkube.outputs.measures.run_data.text_table import read_table
 from batkube.outputs.results import Results
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: The option that selects the baseline, for messages.
+_BASELINE = "--baseline"
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,8 @@ class Findings:
     folder: Path
     #: The content of experiment.json.
     description: dict[str, Any]
+    #: Labels of the point from which differences are counted, by axis; empty for the first one of each task.
+    baseline: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -78,6 +86,10 @@ class Findings:
         """Return the output folder of a run."""
         return run_folder(self.folder, run)
 
+    def manifest(self, run: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the manifest of an entry of `runs`; empty if its folder is missing."""
+        return read_manifest(self.run_folder(str(run.get("run"))))
+
     def _read(self, name: str) -> pd.DataFrame:
         import pandas as pd
 
@@ -89,6 +101,10 @@ class Findings:
         )
 
 
-def read_findings(folder: Path) -> Findings:
-    """Return the findings in an experiment's folder. Raises InputError."""
-    return Findings(folder, read_description(folder))
+def read_findings(folder: Path, baseline: Mapping[str, str] | None = None) -> Findings:
+    """Return the findings in an experiment's folder. Raises InputError, also for a baseline that it does not have."""
+    findings = Findings(folder, read_description(folder), dict(baseline or {}))
+    check_names(findings.baseline, findings.axes, _BASELINE, "", "an axis")
+    for axis, label in findings.baseline.items():
+        check_names([label], findings.axes[axis], _BASELINE, axis, f"a value of {axis}")
+    return findings

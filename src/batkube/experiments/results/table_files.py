@@ -7,16 +7,11 @@ interruptions. Real times are in timings.csv.
 from __future__ import annotations
 
 import csv
-import functools
-import importlib
-import importlib.util
-import itertools
 import json
 import os
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from batkube.experiments.description.columns import (
     OVERALLOCATIONS,
@@ -44,10 +39,8 @@ from batkube.experiments.running.folder import (
 from batkube.kernel.errors import InputError
 from batkube.kernel.files.replacement import replace_on_success
 from batkube.outputs.files.manifest import write_json
+from batkube.outputs.files.parquet import preload_parquet, write_parquet_file
 from batkube.version import __version__
-
-if TYPE_CHECKING:
-    import pyarrow
 
 
 def write_tables(
@@ -176,47 +169,11 @@ def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object
         writer.writerows(rows)
 
 
-@functools.cache
-def preload_parquet() -> bool:
-    """Import pyarrow, ideally while runs are executing; return whether it is installed."""
-    if importlib.util.find_spec("pyarrow") is None:
-        return False
-    importlib.import_module("pyarrow.parquet")
-    return True
-
-
 def write_parquet(folder: Path) -> None:
     """Write results.csv as Parquet if pyarrow is installed; otherwise remove an outdated Parquet file."""
     target = folder / PARQUET_FILE
     if not preload_parquet():
         target.unlink(missing_ok=True)
         return
-    import pyarrow
-    import pyarrow.parquet
-
-    columns = {name: arrow_array(values) for name, values in typed_columns(folder).items()}
     with replace_on_success(target) as partial:
-        pyarrow.parquet.write_table(pyarrow.Table.from_arrays([*columns.values()], names=[*columns]), partial)
-
-
-def arrow_array(values: Sequence[str | float | None]) -> pyarrow.Array:
-    """Return a column of texts or of numbers as an Arrow array.
-
-    It is made from buffers. `pyarrow.array` imports pandas, which takes longer than everything else here, and readers
-    such as `pyarrow.csv` start threads that sometimes abort the process at its end (apache/arrow issue 34314).
-    """
-    import numpy as np
-    import pyarrow
-
-    if values and all(isinstance(value, str) for value in values):
-        texts = [str(value).encode() for value in values]
-        offsets = array("i", itertools.accumulate(map(len, texts), initial=0))
-        buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(b"".join(texts))]
-        return pyarrow.Array.from_buffers(pyarrow.string(), len(texts), buffers)
-    numbers = [value for value in values if not isinstance(value, str)]
-    present = [number for number in numbers if number is not None]
-    are_integers = all(isinstance(number, int) and -(1 << 63) <= number < 1 << 63 for number in present)
-    data = np.array([number or 0 for number in numbers], dtype=np.int64 if are_integers else np.float64)
-    validity = np.packbits(np.array([number is not None for number in numbers], dtype=bool), bitorder="little")
-    buffers = [pyarrow.py_buffer(validity), pyarrow.py_buffer(data)]
-    return pyarrow.Array.from_buffers(pyarrow.int64() if are_integers else pyarrow.float64(), len(numbers), buffers)
+        write_parquet_file(partial, typed_columns(folder))

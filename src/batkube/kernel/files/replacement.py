@@ -7,6 +7,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from batkube.kernel.errors import InputError
 
@@ -33,12 +34,19 @@ def replace_on_success(path: Path) -> Iterator[Path]:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file atomically. Raises InputError."""
+    with open_atomically(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def open_atomically(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file that replaces `path` when the block ends, unless it raises. Raises InputError."""
     if not path.parent.is_dir():
         raise InputError(path, problem=f"the folder {path.parent} does not exist", remedy="create it first")
     if path.is_dir():
         raise InputError(path, problem="is a folder", remedy="name a file in it")
     try:
-        with replace_on_success(path) as partial:
-            partial.write_bytes(content)
+        with replace_on_success(path) as partial, partial.open("wb") as file:
+            yield file
     except OSError as error:
         raise InputError(path, problem=f"cannot be written: {error.strerror}") from error

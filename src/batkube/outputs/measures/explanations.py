@@ -18,7 +18,7 @@ _SENTENCES = {
     "utilisation": "Utilisation is the share of the existing machines, or of their cpu if jobs share machines, that "
     "pods held; lost attempts that were repeated do not count.",
     "fairness_by_user": "Fairness by user is Jain's index of the users' mean bounded slowdowns: 1 if all users have "
-    "the same one, good or bad, and 1/U at worst among U users.",
+    "the same one, good or bad, and 1/U if one alone has any. It has no best value.",
     "work_lost": "Work lost is the work of attempts that ended with an eviction or a node failure.",
 }
 _WINDOW = (

@@ -94,6 +94,19 @@ class Difference:
         """True if so many pairs agree that chance alone is an unlikely cause."""
         return self.sign_p < 1 - CONFIDENCE
 
+    @property
+    def is_unclear(self) -> bool:
+        """True if neither the interval nor the sign test shows a difference.
+
+        This is the only rule for "no clear difference": a mark that says so never contradicts another one.
+        """
+        return not (self.is_clear or self.passes_sign_test)
+
+    @property
+    def is_contrary(self) -> bool:
+        """True if the pairs agree on the opposite of the mean, which few large differences outweigh."""
+        return self.passes_sign_test and self.value * (self.higher - self.lower) < 0
+
     def is_clear_among(self, comparisons: int) -> bool:
         """True if the interval excludes zero after a Bonferroni correction for this many comparisons.
 

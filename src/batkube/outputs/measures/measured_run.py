@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 class MeasuredRun(RunFiles):
     """The files of one run, and its metrics in the measured window: the scenario's, or the given one."""
 
-    def __init__(self, path: str | Path, *, warm_up: str | None = None, cool_down: str | None = None) -> None:
+    def __init__(
+        self, path: str | Path, *, warm_up: str | None = None, cool_down: str | None = None, label: str = ""
+    ) -> None:
         super().__init__(path)
+        self.label = label
         self._trims = {"warm-up": warm_up, "cool-down": cool_down}
 
     @cached_property

@@ -49,7 +49,7 @@ _RUN_COLUMNS = (
     MetricColumn("max_slowdown", "largest slowdown", "", -1, decimals=3),
     MetricColumn("mean_bounded_slowdown", f"mean bounded slowdown (τ = {BOUND_S:g} s)", "", -1, decimals=3),
     MetricColumn("p95_bounded_slowdown", f"p95 bounded slowdown (τ = {BOUND_S:g} s)", "", -1, decimals=3),
-    MetricColumn("fairness_by_user", "fairness by user", "", 1, decimals=4),
+    MetricColumn("fairness_by_user", "fairness by user", "", decimals=4),
     MetricColumn("throughput", "throughput", "jobs/h", 1),
     MetricColumn("mean_utilisation", "utilisation", "%", 1, 100.0),
     MetricColumn("success_rate", "success rate", "%", 1, 100.0),

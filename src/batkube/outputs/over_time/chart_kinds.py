@@ -11,3 +11,4 @@ class ChartKind(enum.StrEnum):
     STATES = "states"
     FREE = "free"
     QUEUE = "queue"
+    USERS = "users"

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from batkube.kernel.errors import InputError
+from batkube.outputs.measures.fairness import has_single_resource, share_steps, shares_of_jobs
 from batkube.outputs.measures.measured_run import MeasuredRun
+from batkube.outputs.measures.metrics import finished_jobs
 from batkube.outputs.measures.occupancy.absences import absences_of
 from batkube.outputs.measures.occupancy.stays import busy_periods_of, capacity_of, horizon_s, stays_of
 from batkube.outputs.measures.occupancy.step_functions import StepFunction, cumulative_steps, queue_length
@@ -37,6 +39,8 @@ class CurvePanel:
 
 
 _FREE = "free"
+#: Users with curves of their own.
+_MAX_USERS = 5
 #: Columns of machine_states.csv, from the bottom of the stack to its top, with their labels.
 STATES = {
     "nb_computing": "computing",
@@ -60,6 +64,8 @@ def panels_of(kind: ChartKind, runs: Sequence[MeasuredRun]) -> list[CurvePanel]:
             CurvePanel(unit, [ChartCurve(_FREE, _free(run))], title=title, is_stacked=True, top=top)
             for run, title, top in zip(runs, titles, tops, strict=True)
         ]
+    if kind is ChartKind.USERS:
+        return [_users(run, with_title=len(runs) > 1) for run in runs]
     jobs = CurvePanel("jobs waiting", [ChartCurve(run.name, queue_length(run)) for run in runs])
     requested = [ChartCurve(run.name, _requested(run)) for run in runs]
     return [jobs, CurvePanel(f"{_unit(runs)} requested", requested)]
@@ -80,6 +86,25 @@ def _states(run: MeasuredRun, *, with_title: bool) -> CurvePanel:
     curves = [ChartCurve(STATES[name], StepFunction(times, frame[name].to_numpy(dtype=np.float64))) for name in columns]
     top = float(frame[columns].sum(axis=1).max())
     return CurvePanel("machines", curves, title=run.name if with_title else "", is_stacked=True, top=top)
+
+
+def _users(run: MeasuredRun, *, with_title: bool) -> CurvePanel:
+    """Return the share of the platform that each of the largest users holds, stacked, and that of all others."""
+    if not has_single_resource(run):
+        problem = "jobs hold several resources, and jobs.csv has only cpu, so the users' dominant shares are unknown"
+        raise InputError(run.path, problem=problem, remedy="use a run of whole machines, or with requests of cpu alone")
+    done = finished_jobs(run.jobs)
+    work = (shares_of_jobs(run, done) * done["execution_time"]).groupby(done["user"]).sum()
+    largest = [str(user) for user in work.sort_values(ascending=False, kind="stable").index[:_MAX_USERS]]
+    others = sorted(set(done["user"]) - set(largest))
+    groups = {f"user {user}" if user else "no user": [user] for user in largest}
+    groups |= {f"{len(others):,} others": others} if others else {}
+    times = np.union1d(done["starting_time"].to_numpy(), done["finish_time"].to_numpy()).astype(np.float64)
+    curves = [
+        ChartCurve(label, StepFunction(times, 100 * share_steps(run, users).at(times)))
+        for label, users in groups.items()
+    ]
+    return CurvePanel("% of the platform", curves, title=run.name if with_title else "", is_stacked=True, top=100.0)
 
 
 def _free(run: MeasuredRun) -> StepFunction:

@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from batkube.outputs.charts.axes import shorten
 from batkube.outputs.charts.notebook_figure import NotebookFigure
+from batkube.outputs.charts.palette import FILLS, HATCHES
 from batkube.outputs.charts.style import chart_style
 from batkube.outputs.charts.time_axis import time_axis
 from batkube.outputs.measures.occupancy.step_functions import StepFunction
@@ -88,7 +89,7 @@ def _legend(figure: Figure, grid: Sequence[Axes], labels: Sequence[str], width: 
 
 def _draw(axes: Axes, panel: CurvePanel, curves: Sequence[StepFunction], labels: Sequence[str]) -> None:
     if panel.is_stacked:
-        _draw_stacked(axes, panel, curves)
+        _draw_stacked(axes, panel, curves, labels)
     else:
         for curve, steps in zip(panel.curves, curves, strict=True):
             number = labels.index(curve.label)
@@ -113,11 +114,17 @@ def _draw(axes: Axes, panel: CurvePanel, curves: Sequence[StepFunction], labels:
         axes.spines[side].set_visible(False)
 
 
-def _draw_stacked(axes: Axes, panel: CurvePanel, steps: Sequence[StepFunction]) -> None:
+def _fill_of(label: str, labels: Sequence[str]) -> tuple[str, str | None]:
+    """Return the fill and the hatch of an area: those of a state, or the next ones for users."""
+    number = labels.index(label)
+    return _FILLS.get(label) or (FILLS[number % len(FILLS)], HATCHES[number % len(HATCHES)] or None)
+
+
+def _draw_stacked(axes: Axes, panel: CurvePanel, steps: Sequence[StepFunction], labels: Sequence[str]) -> None:
     """Draw stacked curves, which all have the same times."""
     low = np.zeros(len(steps[0].times))
     for curve, curve_steps in zip(panel.curves, steps, strict=True):
-        fill, hatch = _FILLS[curve.label]
+        fill, hatch = _fill_of(curve.label, labels)
         high = low + curve_steps.values
         axes.fill_between(
             curve_steps.times,
@@ -128,6 +135,6 @@ def _draw_stacked(axes: Axes, panel: CurvePanel, steps: Sequence[StepFunction]) 
             hatch=hatch,
             edgecolor=LIGHT["axis"],
             linewidth=0.3 if hatch else 0.0,
-            label=curve.label,
+            label=shorten(curve.label),
         )
         low = high

@@ -10,6 +10,7 @@ from batkube.kernel.instants import human_duration, seconds
 from batkube.outputs.charts.inline_svg import inline_svg, render_figure
 from batkube.outputs.charts.palette import STATES
 from batkube.outputs.measures.comparisons.run_comparison import metric_rows
+from batkube.outputs.measures.fairness import MEASURES, indices_of, users_frame
 from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.measures.metrics import Metrics, users_table
 from batkube.outputs.pages.html_tables import Cell, Heading, html_table
@@ -182,9 +183,18 @@ def _users_section(results: MeasuredRun) -> Section | None:
         rows.append(cells)
     more = len(users) - len(largest)
     note = paragraph(f"{more:,} users with fewer jobs are left out.", class_="note") if more else None
-    content = join((html_table(heads, rows), note))
+    remark = paragraph(f"{_fairness_text(results)} See `batkube fairness`.", class_="note")
+    content = join((html_table(heads, rows), remark, note))
     section_content = collapsible_if_long(f"{len(users):,} users", content, count=len(rows), few=_MAX_OPEN_ROWS)
     return Section("users", "Users", section_content)
+
+
+def _fairness_text(results: MeasuredRun) -> str:
+    texts = [
+        f"{MEASURES[index.measure]}: Jain {index.jain:.3f}, Gini {index.gini:.3f}"
+        for index in indices_of(users_frame(results))
+    ]
+    return f"Fairness over users. {'; '.join(texts)}. These are 1 and 0 if all fare equally, well or badly."
 
 
 def _fidelity_section(results: MeasuredRun) -> Section | None:

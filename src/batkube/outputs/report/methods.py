@@ -20,12 +20,12 @@ from batkube.kernel.fidelity import Severity
 from batkube.kernel.instants import human_duration, seconds
 from batkube.outputs.pages.latex import escape
 from batkube.outputs.report.citation import KEY
+from batkube.outputs.report.histories import histories_in, made_by
+from batkube.workloads.history import HASH_CHARACTERS
 
 #: Placeholder in a sentence for the citation of Batkube.
 _CITATION_MARK = "\N{REFERENCE MARK}"
 _CODE = re.compile("`([^`]*)`")
-#: Length to which hashes are shortened; enough to identify a file.
-_HASH_CHARACTERS = 12
 #: Longest enumeration; of further items, only the number is given.
 _MAX_NAMES = 8
 _POLICY, _MIB = "policy:", 2**20
@@ -79,6 +79,7 @@ def _sentences(runs: Sequence[RunFacts], failed: int) -> Iterator[str]:
         yield f"{copies:,} of them {verbs[0]} byte-identical to another run and {verbs[1]} once."
     yield from _common_or_each("The scheduler was {}.", "The schedulers were {}.", runs, _scheduler)
     yield from _common_or_each("The workload was {}.", "The workloads were {}.", runs, _workload)
+    yield from _histories(runs)
     yield from _generated_job_counts(runs)
     yield from _common_or_each("The cluster had {}.", "The clusters had {}.", runs, _platform)
     yield from _resources(runs)
@@ -121,7 +122,7 @@ def _hash_of(run: RunFacts, path: object) -> str:
     """Return the shortened hash of an input in brackets; empty if the manifest does not have it."""
     plain = str(Path(str(path)))
     hashes = {str(Path(entry["path"])): entry["sha256"] for entry in run.manifest.get("inputs") or ()}
-    return f" (SHA-256 `{hashes[plain][:_HASH_CHARACTERS]}`)" if plain in hashes else ""
+    return f" (SHA-256 `{hashes[plain][:HASH_CHARACTERS]}`)" if plain in hashes else ""
 
 
 def _scheduler(run: RunFacts) -> str:
@@ -148,7 +149,7 @@ def _one_scheduler(text: str, builds: Mapping[str, Mapping[str, Any]], run: RunF
     if build is None:
         return f"`{Path(name.partition(' ')[0]).name}`"
     version = f", version {build['version']}" if build.get("version") else ""
-    sha256 = str(build.get("sha256"))[:_HASH_CHARACTERS]
+    sha256 = str(build.get("sha256"))[:HASH_CHARACTERS]
     title = Path(name.partition(" ")[0]).name
     return f"the real program `{title}` on the virtual clock{version} (SHA-256 `{sha256}`)"
 
@@ -177,6 +178,12 @@ def _generated_job_counts(runs: Sequence[RunFacts]) -> Iterator[str]:
     if counts:
         least, most = min(counts), max(counts)
         yield f"It had {least:,} job{'s' * (least != 1)}." if least == most else f"It had {least:,} to {most:,} jobs."
+
+
+def _histories(runs: Sequence[RunFacts]) -> Iterator[str]:
+    """Yield a sentence on each workload file that commands of Batkube made, because a converted trace is another."""
+    entries = (entry for run in runs for entry in histories_in(run.manifest))
+    yield from dict.fromkeys(f"`{Path(path).name}` was {made_by(steps)}." for path, steps in entries)
 
 
 def _one_workload(source: object, run: RunFacts) -> str:

@@ -10,6 +10,7 @@ from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.pages.markup import Child, element, join
 from batkube.outputs.pages.page import Section, collapsible, definition_list, paragraph, verbatim
 from batkube.outputs.report.citation import reference
+from batkube.outputs.report.histories import histories_in, histories_list
 from batkube.outputs.report.methods import RunFacts, methods_text
 from batkube.outputs.report.run_details import inputs_table, programs_table
 
@@ -30,6 +31,8 @@ def sources_section(results: MeasuredRun) -> Section:
     inputs = [(str(entry.get("path")), str(entry.get("sha256"))) for entry in manifest.get("inputs") or ()]
     if inputs:
         parts += [element("h3", "Input files"), inputs_table(inputs)]
+    if (histories := histories_list(histories_in(manifest))) is not None:
+        parts += [element("h3", "How the workloads were made"), histories]
     if manifest.get("scenario"):
         text = json.dumps(manifest["scenario"], indent=2, ensure_ascii=False)
         parts.append(collapsible("The whole scenario", verbatim(text)))

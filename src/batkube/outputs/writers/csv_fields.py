@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+
+from batkube.kernel.quantities import CPU
 
 _NEEDS_QUOTES = re.compile('[,"\n\r]')
 
@@ -13,3 +16,20 @@ def csv_field(text: str) -> str:
         doubled = text.replace('"', '""')
         return f'"{doubled}"'
     return text
+
+
+def amount_cells(amounts: Mapping[str, int], names: Sequence[str]) -> list[str]:
+    """Return the cells of these resources: cores of cpu, whole units of others; empty if there is no such amount."""
+    cells = []
+    for name in names:
+        amount = amounts.get(name)
+        if amount is None:
+            cells.append("")
+        else:
+            cells.append(format_cores(amount) if name == CPU else str(amount))
+    return cells
+
+
+def format_cores(milli: int) -> str:
+    """Return millicores as cores with three decimals."""
+    return f"{milli // 1000}.{milli % 1000:03d}"

@@ -11,7 +11,7 @@ from batkube.cluster.jobs.outcomes import FinalState, Outcome
 from batkube.kernel.instants import format_seconds
 from batkube.kernel.intervals import format_intervals
 from batkube.kernel.quantities import CPU
-from batkube.outputs.writers.csv_fields import csv_field
+from batkube.outputs.writers.csv_fields import csv_field, format_cores
 from batkube.workloads.model import Job
 
 BATSIM_COLUMNS = (
@@ -88,7 +88,7 @@ def _row(outcome: Outcome, joules: str) -> str:
     machines = "" if outcome.started is None else format_intervals(outcome.machines)
     scheduled = "" if outcome.scheduled is None else format_seconds(outcome.scheduled)
     cpu_milli = dict(job.requests).get(CPU)
-    cpu = "" if cpu_milli is None else f"{cpu_milli // 1000}.{cpu_milli % 1000:03d}"
+    cpu = "" if cpu_milli is None else format_cores(cpu_milli)
     pods = job.size * max(1, past.attempts) if past.pod_count is None else past.pod_count
     return (
         f"{csv_field(job.name)},{csv_field(job.workload)},{csv_field(job.profile.name)},{format_seconds(job.submit)},"

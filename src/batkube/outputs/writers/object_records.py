@@ -195,6 +195,7 @@ class ObjectRecords:
                 finished=now,
                 phase=phase_of(pod) if now is None or is_finished(pod) else DELETED_PHASE,
                 reason=str(pod.get("status", {}).get("reason", "")),
+                requests=tuple(demand_of(pod).items()),
             )
         )
 

@@ -11,7 +11,9 @@ from batkube.cluster.jobs.outcomes import JobPodsRecord, PodRecord
 from batkube.cluster.mapping import NAMESPACE
 from batkube.cluster.store import Key
 from batkube.kernel.instants import START, Instant, format_seconds
-from batkube.outputs.writers.csv_fields import csv_field
+from batkube.kernel.quantities import CPU, GPU, MEMORY
+from batkube.outputs.writers.csv_fields import amount_cells, csv_field
+from batkube.workloads.model import Requests
 
 POD_COLUMNS = (
     "pod",
@@ -27,6 +29,10 @@ POD_COLUMNS = (
     "attempts",
     "last_reason",
     "owner",
+    "cpu",
+    "memory",
+    "gpus",
+    "released",
 )
 MACHINE_STATE_COLUMNS = (
     "time",
@@ -38,6 +44,8 @@ MACHINE_STATE_COLUMNS = (
     "nb_unavailable",
 )
 
+#: The resources whose requests have columns.
+_REQUEST_RESOURCES = (CPU, MEMORY, GPU)
 #: Returns the name of a pod, given its key: all pods of jobs are in one namespace.
 _POD_NAME: Callable[[Key], str] = operator.itemgetter(slice(len(NAMESPACE) + 1, None))
 
@@ -56,6 +64,8 @@ class PodsWriter:
         #: The two cells that name a machine, by its id; None for pods that were not placed.
         self._places: dict[int | None, str] = {None: ","}
         self._attempts_of = attempts_of
+        #: The cells of requests: many jobs have equal ones.
+        self._request_cells: dict[Requests, str] = {}
 
     def write(self, record: JobPodsRecord) -> None:
         """Write the pods of one job.
@@ -70,15 +80,22 @@ class PodsWriter:
         if self._attempts_of is not None:
             self._write_with_attempts(record, owner, created, end, self._attempts_of)
             return
-        last_cells = f"{csv_field(record.reason)},{record.owner}\n"
+        last_cells = f"{csv_field(record.reason)},{record.owner}{self._cells_of(job.requests)}"
         ends: Iterable[str]
-        if _are_equal(record.scheduled) and _are_equal(record.started) and None not in record.machine_ids:
+        if (
+            _are_equal(record.scheduled)
+            and _are_equal(record.started)
+            and None not in record.machine_ids
+            and not record.released
+        ):
             start = _start_cells(record.scheduled[0], record.started[0])
-            ends = itertools.repeat(f",{created},{start},{end},1,{last_cells}")
+            ends = itertools.repeat(f",{created},{start},{end},1,{last_cells},{_time_cell(record.finished)}\n")
         else:
             ends = [
-                f",{created},{_start_cells(scheduled, started)},{end},{number is not None:d},{last_cells}"
-                for number, scheduled, started in zip(record.machine_ids, record.scheduled, record.started, strict=True)
+                f",{created},{_start_cells(scheduled, started)},{end},{number is not None:d},{last_cells},{released}\n"
+                for number, scheduled, started, released in zip(
+                    record.machine_ids, record.scheduled, record.started, _release_cells(record), strict=True
+                )
             ]
         if len(self._places) <= len(self._node_names):  # clients create nodes during a run
             self._places |= {number: f"{node},{number}" for number, node in enumerate(self._node_names)}
@@ -89,8 +106,14 @@ class PodsWriter:
     def _write_with_attempts(
         self, record: JobPodsRecord, owner: str, created: str, end: str, attempts_of: AttemptsLookup
     ) -> None:
-        for key, number, scheduled, started in zip(
-            record.keys, record.machine_ids, record.scheduled, record.started, strict=True
+        last_cells = f"{record.owner}{self._cells_of(record.job.requests)}"
+        for key, number, scheduled, started, released in zip(
+            record.keys,
+            record.machine_ids,
+            record.scheduled,
+            record.started,
+            _release_cells(record),
+            strict=True,
         ):
             failures, last_reason = attempts_of(key)
             node_cells = "," if number is None else f"{self._node_names[number]},{number}"
@@ -98,7 +121,9 @@ class PodsWriter:
             attempts = failures + (number is not None)
             reason = csv_field(record.reason or last_reason)
             name = _POD_NAME(key)
-            self._file.write(f"{name}{owner}{node_cells},{created},{times},{end},{attempts},{reason},{record.owner}\n")
+            self._file.write(
+                f"{name}{owner}{node_cells},{created},{times},{end},{attempts},{reason},{last_cells},{released}\n"
+            )
 
     def write_pod(self, record: PodRecord) -> None:
         """Write a pod that does not belong to a workload job."""
@@ -108,10 +133,28 @@ class PodsWriter:
         times = ",".join(map(_time_cell, (record.created, record.scheduled, record.started, record.finished)))
         attempts = failures + (record.scheduled is not None)
         reason = csv_field(record.reason or last_reason)
+        released = "" if record.scheduled is None else _time_cell(record.finished)
         self._file.write(
             f"{name},{csv_field(record.job)},{csv_field(record.workload)},{node_cells},{times},{record.phase},"
-            f"{attempts},{reason},{record.owner}\n"
+            f"{attempts},{reason},{record.owner}{self._cells_of(record.requests)},{released}\n"
         )
+
+    def _cells_of(self, requests: Requests) -> str:
+        """Return the cells for what a pod requests, each after a comma."""
+        cells = self._request_cells.get(requests)
+        if cells is None:
+            amounts = amount_cells(dict(requests), _REQUEST_RESOURCES)
+            cells = self._request_cells[requests] = "".join(f",{cell}" for cell in amounts)
+        return cells
+
+
+def _release_cells(record: JobPodsRecord) -> list[str]:
+    """Return when each pod left its node; empty for pods that were not bound."""
+    released = record.released or [None] * len(record.keys)
+    return [
+        "" if scheduled is None else _time_cell(record.finished if instant is None else instant)
+        for scheduled, instant in zip(record.scheduled, released, strict=True)
+    ]
 
 
 def _are_equal(instants: Sequence[Instant | None]) -> bool:

@@ -15,7 +15,7 @@ from typing import NoReturn
 from batkube.cluster.decisions import Decision
 from batkube.kernel.errors import BatkubeError, RunFailed
 from batkube.platforms.model import Machine
-from batkube.policies.interface import Evict, Policy, Reject, Start, SwitchOff, SwitchOn, View, WakeAt
+from batkube.policies.interface import Evict, Policy, Reject, Start, SwitchOff, SwitchOn, View, Wait, WakeAt
 
 #: Exceptions of a policy that end the run. KeyboardInterrupt comes from the user and is not caught.
 _ANY_ERROR = (Exception, SystemExit)
@@ -90,7 +90,7 @@ class GuardedPolicy:
     def _check(self, decision: object, view: View) -> Decision:
         """Return `decision` if it is valid. Whether the start of a job fits is not checked."""
         match decision:
-            case Start() | Evict() | Reject():
+            case Start() | Evict() | Reject() | Wait():
                 pass
             case SwitchOff() | SwitchOn():
                 unknown = [number for number in decision.machine_ids if not 0 <= number < self._machine_count]
@@ -105,7 +105,7 @@ class GuardedPolicy:
             case _:
                 kind = type(decision).__name__
                 raise self.error(
-                    f"yielded a {kind}, which is not a Start, Evict, Reject, WakeAt, SwitchOff or SwitchOn"
+                    f"yielded a {kind}, which is not a Start, Evict, Reject, Wait, WakeAt, SwitchOff or SwitchOn"
                 )
         return decision
 

@@ -28,7 +28,7 @@ from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import START, Duration, Instant
 from batkube.platforms.model import Machine
-from batkube.policies.interface import Evict, Policy, Reject, Start, SwitchOff, SwitchOn, WakeAt
+from batkube.policies.interface import Evict, Policy, Reject, Start, SwitchOff, SwitchOn, Wait, WakeAt
 from batkube.policies.pod_scheduling.node_columns import NodeColumns
 from batkube.policies.pod_scheduling.pod_jobs import (
     PodJob,
@@ -41,6 +41,7 @@ from batkube.policies.runtime.cluster_capacity import ClusterCapacity
 from batkube.policies.runtime.guard import GuardedPolicy
 from batkube.policies.runtime.policy_view import PolicyJob, PolicyView
 from batkube.policies.runtime.power_requests import PowerRequests
+from batkube.policies.runtime.reason_recorder import ReasonRecorder
 from batkube.workloads.model import Job
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 
 #: The number of consecutive wake-ups without effect after which a polling policy counts as stuck.
 _IDLE_WAKES_MAX = 1_000_000
+#: Decisions that change nothing by themselves.
+_WITHOUT_EFFECT = (WakeAt, Wait)
 #: Far more than the length of any queue. A policy with more decisions at one instant is in a loop.
 _DECISIONS_PER_INSTANT_MAX = 10_000_000
 
@@ -99,13 +102,18 @@ class PolicyScheduler:
         self._decided_at = START
         self._decisions_now = 0
         #: None if machines cannot be switched off.
-        self._power_requests = PowerRequests(world.store, world.agenda) if choice.has_switches else None
+        self._power_requests = PowerRequests(world, client) if choice.has_switches else None
         self._framework = framework
         self._columns = NodeColumns(world.store) if framework is None else framework.table
         self._cluster_capacity = ClusterCapacity(
             self._columns, choice.model, choice.machines, None if framework is None else self._accepting_nodes
         )
-        self.view = PolicyView(self._cluster_capacity, world.notes, choice.true_run_time)
+        is_explained = world.reasons.is_recorded
+        self.view = PolicyView(self._cluster_capacity, world.notes, choice.true_run_time, is_explained=is_explained)
+        #: None if reasons are not recorded.
+        self._recorder = (
+            ReasonRecorder(world.reasons, self._columns.names, world.machines.ids) if is_explained else None
+        )
         world.store.subscribe(POD, self._on_pods_changed)
         world.store.subscribe(NODE, self._on_nodes_changed)
 
@@ -122,14 +130,14 @@ class PolicyScheduler:
         if batch.status is not None and batch.status["phase"] not in TERMINAL_PHASES:
             return
         has_execution = self._executions.find(batch.keys[0]) is not None
-        if self._handle_execution_pods(batch) if has_execution else self._handle_single_pods(batch):
+        if self._handle_execution_pods(batch, now) if has_execution else self._handle_single_pods(batch, now):
             self.wake_at(now)
 
     def _on_nodes_changed(self, batch: Batch, now: Instant) -> None:
         if self._cluster_capacity.is_stale and (self.view.queue or self._policy.watches_machines):
             self.wake_at(now)
 
-    def _handle_execution_pods(self, batch: Batch) -> bool:
+    def _handle_execution_pods(self, batch: Batch, now: Instant) -> bool:
         """Gather new pods into jobs and remove ended ones; return whether a job was completed or ended."""
         keys = batch.keys
         if batch.type is ADDED:
@@ -148,7 +156,7 @@ class PolicyScheduler:
             if policy_job is None or policy_job.keys is not execution.keys:
                 continue
             if policy_job.mark_lost(ranks):
-                self.view.end(policy_job)
+                self.view.end(policy_job, now)
                 has_ended = True
             else:
                 self.view.queue.remove(policy_job.job)
@@ -165,28 +173,29 @@ class PolicyScheduler:
                 is_complete = True
         return is_complete
 
-    def _handle_single_pods(self, batch: Batch) -> bool:
+    def _handle_single_pods(self, batch: Batch, now: Instant) -> bool:
         """Handle pods that are single-pod jobs, or were bound by others; return whether anything changed."""
         if self._framework is None and batch.type is DELETED and not self._cluster_capacity.has_foreign_pods:
             return False
         has_changed = False
         for change in batch.changes():
             status = scheduling_status_of(change.object, batch.type, self._name)
-            has_changed |= self._handle_pod(change.key, change.object, status)
+            has_changed |= self._handle_pod(change.key, change.object, status, now)
         return has_changed
 
-    def _handle_pod(self, key: Key, pod: KubeObject, status: PodSchedulingStatus) -> bool:
+    def _handle_pod(self, key: Key, pod: KubeObject, status: PodSchedulingStatus, now: Instant) -> bool:
         policy_job = self.view.tracked.get(key_of_pod_job(key))
         if status is PodSchedulingStatus.PENDING:
             return self._framework is not None and self._handle_pending_pod(key, pod, policy_job)
         if status is PodSchedulingStatus.FINISHED:
             if policy_job is not None:
-                self.view.end(policy_job)
+                self.view.end(policy_job, now)
             return self._cluster_capacity.remove_foreign_pod(key) or policy_job is not None
         if policy_job is not None and policy_job.nodes:
             if not has_changed_spec(pod) or policy_job.job.requests == job_of_pod(key, pod).requests:
                 return False
-            self.view.end(policy_job)  # It holds other resources than the policy gave it: now it is foreign.
+            # It holds other resources than the policy gave it: now it is foreign.
+            self.view.end(policy_job, now)
         elif policy_job is not None:
             self.view.forget(policy_job)
         is_foreign = status is PodSchedulingStatus.BOUND and self._cluster_capacity.add_foreign_pod(key, pod)
@@ -231,8 +240,10 @@ class PolicyScheduler:
         view = self.view
         is_idle = not (view.arrived or view.ended or view.running)
         for decision in self._policy.decisions(view):
-            is_idle &= isinstance(decision, WakeAt)
+            is_idle &= isinstance(decision, _WITHOUT_EFFECT)
             self._apply(decision, now)
+            if self._recorder is not None and isinstance(decision, Start | Evict | Wait):
+                self._recorder.record(decision, now)
             self._count_decision(now)
         self._idle_wakes = self._idle_wakes + 1 if is_idle else 0
         if self._idle_wakes > _IDLE_WAKES_MAX:
@@ -240,8 +251,8 @@ class PolicyScheduler:
                 f"was woken {_IDLE_WAKES_MAX:,} times in a row with nothing running, and started nothing; "
                 "note that instants are nanoseconds: a minute is seconds(60)"
             )
-        view.arrived.clear()
-        view.ended, self._evicted = self._evicted, []
+        view.clear_changes(self._evicted)
+        self._evicted = []
         if view.ended:
             self.wake_at(now)
 
@@ -309,7 +320,7 @@ class PolicyScheduler:
             # It runs until its grace period is over; then its resources are free.
             self._framework.evict(policy_job.job.pod, now)
             return
-        self.view.forget(policy_job)
+        self.view.release(policy_job, now)
         self._evicted.append(policy_job.job)
         # At once, as Batsim kills jobs. An eviction through the API has a grace period instead.
         self._client.delete_all(POD, policy_job.keys, now, decision=Eviction(policy_job.keys))

@@ -83,8 +83,12 @@ class PolicyView:
         cluster_capacity: ClusterCapacity,
         notes: FidelityNotes,
         true_run_time: Callable[[Job], Duration] | None = None,
+        *,
+        is_explained: bool = False,
     ) -> None:
         """`true_run_time` returns the run time of workload jobs without walltime."""
+        #: Whether the policy's reasons are recorded.
+        self.is_explained = is_explained
         self._cluster_capacity = cluster_capacity
         self._notes = notes
         self._true_run_time = true_run_time
@@ -95,6 +99,8 @@ class PolicyView:
         self._ends: list[tuple[Instant, int]] = []
         self.arrived: list[Job] = []
         self.ended: list[Job] = []
+        #: How long the jobs in `ended` that had started held their resources, by job key.
+        self._run_times: dict[str, Duration] = {}
         #: All jobs with existing pods by job key.
         self.tracked: dict[str, PolicyJob] = {}
         #: Jobs without walltime whose true run time the policy has read.
@@ -177,10 +183,28 @@ class PolicyView:
         else:
             self.queue.remove(policy_job.job)
 
-    def end(self, policy_job: PolicyJob) -> None:
+    def end(self, policy_job: PolicyJob, now: Instant) -> None:
         """Remove a job from the view and add it to `ended`."""
-        self.forget(policy_job)
+        self.release(policy_job, now)
         self.ended.append(policy_job.job)
+
+    def release(self, policy_job: PolicyJob, now: Instant) -> None:
+        """Remove a job from the view, and keep its run time if it had started."""
+        if policy_job.nodes:
+            self._run_times[policy_job.job.key] = Duration(now - policy_job.since)
+        self.forget(policy_job)
+
+    def run_time(self, job: Job) -> Duration | None:
+        """Return how long a job in `ended` ran; None if it never started, or did not just end."""
+        return self._run_times.get(job.key)
+
+    def clear_changes(self, evicted: list[Job]) -> None:
+        """Begin a new call of the policy, in which the `evicted` jobs count as ended."""
+        self.arrived.clear()
+        self.ended = evicted
+        run_times = self._run_times
+        if run_times:
+            self._run_times = {job.key: run_times[job.key] for job in evicted if job.key in run_times}
 
     def refresh_nodes(self) -> list[Machine] | None:
         """Recompute the free room if nodes have changed, and return the machines; None if not."""

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from batkube.kernel.errors import InputError
 from batkube.kernel.files.yaml_reader import read_yaml
 from batkube.policies.registry.catalogue import policy_names
+from batkube.programs.observation.decision_log import VERBOSITY, VERBOSITY_FLAGS
 from batkube.programs.program import Builder, ExternalProgram
 from batkube.programs.selection.clock_commands import program_of_command, start_with_clock
 from batkube.programs.startup.command_lines import served_scheduler_names
@@ -109,6 +110,9 @@ def _scheduler(text: str, number: int, scenario: Scenario, source: ProgramSource
     arguments += more
     if name == KUBEFLUX and scenario.audit is not None and not any(flag.startswith("--audit") for flag in arguments):
         arguments.append("--audit={folder}/audit.jsonl")
+    names = {text.partition("=")[0] for text in arguments}
+    if scenario.explain and source.time is TimeMode.EXACT and start.has_profiles and names.isdisjoint(VERBOSITY_FLAGS):
+        arguments.append(VERBOSITY)
     arguments, file = _split_off_configuration(arguments, start)
     if number == 0 and scenario.scheduler_config is not None:
         file = scenario.scheduler_config

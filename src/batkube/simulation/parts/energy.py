@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from batkube.cluster.world import World
+from batkube.components.access import Access
 from batkube.simulation.preparation.inputs import Inputs
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ class EnergyParts(NamedTuple):
     switches: PowerSwitches | None = None
 
 
-def create_energy_parts(world: World, inputs: Inputs) -> EnergyParts:
+def create_energy_parts(world: World, inputs: Inputs, access: Access) -> EnergyParts:
     """Create the parts of a run with a fluid model."""
     model = inputs.fluid_model
     if model is None:
@@ -37,5 +38,5 @@ def create_energy_parts(world: World, inputs: Inputs) -> EnergyParts:
     switches = None
     if energy_log is not None:
         runner.meters = energy_log.meters
-        switches = PowerSwitches(world, inputs.platform.machines, runner, energy_log)
+        switches = PowerSwitches(world, access.client("batkube"), inputs.platform.machines, runner, energy_log)
     return EnergyParts(FluidWorkRunner(world.agenda, runner, energy_log), energy_log, switches)

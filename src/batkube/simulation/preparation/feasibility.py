@@ -103,13 +103,24 @@ def impossible_jobs(
         if checks_sizes and places[job.requests] < job.size:
             demand, offer = _demand_text(job, model), _capacity_text(machines)
             problem = f"can never run: it requests {demand}, but the platform has {offer}"
-            yield ImpossibleJob(job, problem, f"use a larger --platform, or {_DROP_REMEDY}", is_of_profile=False)
+            proposal = machines_instead_of_cores(platform, job.size) if model is ResourceModel.MACHINES else ""
+            larger = f"jobs take whole machines: use --platform {proposal}" if proposal else "use a larger --platform"
+            yield ImpossibleJob(job, problem, f"{larger}, or {_DROP_REMEDY}", is_of_profile=False)
             continue
         case = (id(job.profile), job.size, job.walltime is None)
         if checks_profiles and case not in problems:
             problems[case] = _profile_problem(job, slowest, fluid_model)
         if checks_profiles and (reason := problems[case]) is not None:
             yield ImpossibleJob(job, *reason, is_of_profile=True)
+
+
+def machines_instead_of_cores(platform: Platform, size: int) -> str:
+    """Return the shorthand of a platform of one-core machines, if jobs of this size need it; empty otherwise.
+
+    A trace of 128 processors is often run on `1x128`, a single machine, where each job takes the whole.
+    """
+    cores = sum(machine.cpu_milli for machine in platform.machines) // 1000
+    return f"{cores}x1" if len(platform.machines) < size <= cores else ""
 
 
 def _pods_per_machine(capacity: Mapping[str, int], requests: Requests, most: int | None) -> int:

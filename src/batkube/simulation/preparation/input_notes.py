@@ -15,6 +15,7 @@ from batkube.policies.registry.profile_access import profile_reads
 from batkube.scenarios.scenario import BATSIM_PREFIX
 from batkube.simulation.preparation.inputs import Inputs
 from batkube.simulation.preparation.job_forms import JobForm
+from batkube.simulation.preparation.sanity_notes import note_unsuitable_inputs
 from batkube.workloads.model import WHOLE_GANG, GangTerms, Job, Profile, RawProfile, Workload, leaf_profiles
 
 #: Forms of jobs in which schedulers do not see that pods belong together.
@@ -40,6 +41,9 @@ _IGNORED_GANG_TERMS = FidelityNote(
 _IGNORED_FLAGS = FidelityNote(
     "scheduler", "ignores flags because it has a configuration file; set them in --scheduler-config"
 )
+_OTHER_RANDOM_NUMBERS = FidelityNote(
+    "explain", "--explain makes the scheduler log more, and so draw other random numbers, as with another seed"
+)
 
 
 def note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
@@ -51,14 +55,18 @@ def note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
             notes.add(note, example=Path(source.source).name, count=count)
     _note_jobs(inputs, notes)
     _note_platform(inputs, notes)
+    note_unsuitable_inputs(inputs, notes)
     if inputs.policy is not None and not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
         places = profile_reads(type(inputs.policy))
         if places:
             notes.add(_FORESIGHT, example=places[0], count=len(places))
     if inputs.external_programs:
+        from batkube.programs.observation.decision_log import VERBOSITY
         from batkube.programs.selection.ignored_flags import ignored_flags
 
         for program in inputs.external_programs:
+            if VERBOSITY in program.arguments:
+                notes.add(_OTHER_RANDOM_NUMBERS, example=program.name)
             for flag, field in ignored_flags(program):
                 notes.add(_IGNORED_FLAGS, example=f"{program.name} {flag}: write {field}")
 

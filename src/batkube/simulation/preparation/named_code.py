@@ -16,11 +16,15 @@ from pathlib import Path
 from batkube.kernel.errors import InputError
 from batkube.outputs.files.manifest import read_manifest
 from batkube.scenarios.keys import KEYS, split_scheduler
-from batkube.scenarios.scenario import BATSIM_PREFIX, POLICY_PREFIX, Scenario, policy_file
+from batkube.scenarios.scenario import BATSIM_PREFIX, CONTROLLER_MANAGER, POLICY_PREFIX, Scenario, policy_file
 from batkube.schedulers.catalogue import CatalogueEntry, read_catalogue
+from batkube.schedulers.clocks import split_clock
 
-#: A program of the catalogue without arguments, which could make it execute another one.
-_NAME = re.compile(r"[a-z0-9][a-z0-9.-]*(@[\w.+-]+)?")
+#: A program of the catalogue, without arguments, which could make it execute another one. Its version is a release: Go
+#: also builds any commit that was ever pushed to a repository, for example in a stranger's pull request.
+_NAME = re.compile(r"[a-z0-9][a-z0-9.-]*(@v?\d+\.\d+\.\d+(-(alpha|beta|rc)\.?\d+)?)?")
+#: A scheduler that is given by its path is started by this entry of the catalogue.
+_ENTRY_OF_PATHS = "kube-scheduler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +71,13 @@ def trust_all(code: Sequence[NamedCode]) -> None:
 def is_own(path: Path) -> bool:
     """Return whether a file is trusted: it belongs to the user, below the current folder, and not in a run folder."""
     resolved = path.resolve()
+    # A link in a run folder belongs to the run, wherever it leads.
+    folders = {*Path(os.path.abspath(path)).parents, *resolved.parents}
     try:
         owner = resolved.stat().st_uid
     except OSError:
         return False
-    return (
-        owner in (0, os.geteuid())
-        and resolved.is_relative_to(Path.cwd())
-        and not any(read_manifest(folder) for folder in resolved.parents)
-    )
+    return owner in (0, os.geteuid()) and resolved.is_relative_to(Path.cwd()) and not any(map(read_manifest, folders))
 
 
 def code_of_scenario(scenario: Scenario, source: Path, keys: Collection[str] = KEYS) -> list[NamedCode]:
@@ -109,9 +111,25 @@ def _is_code(text: str) -> bool:
     return _NAME.fullmatch(split_scheduler(text)[1]) is None
 
 
-def _catalogue_name(text: str) -> str:
-    """Return the name in the catalogue with which a command line may begin."""
-    return split_scheduler(text)[1].strip(" \t'\"").partition(" ")[0].partition("@")[0]
+def _first_word(command: str) -> str:
+    """Return the program of a command line, split as when it is started; "" if it cannot be split."""
+    try:
+        return (shlex.split(command) or [""])[0]
+    except ValueError:
+        return ""
+
+
+def _entries_used(scenario: Scenario) -> Iterator[str]:
+    """Yield the names of the catalogue's entries that start the programs of a scenario, without companions."""
+    if not scenario.has_external_scheduler:
+        return
+    for text in (scenario.scheduler, *scenario.more_schedulers):
+        kind, command = split_clock(split_scheduler(text)[1])
+        if kind is None:
+            yield _ENTRY_OF_PATHS if "/" in _first_word(command) else _first_word(command)
+    if scenario.controller_manager:
+        yield CONTROLLER_MANAGER
+    yield from map(_first_word, scenario.attach)
 
 
 def _code_of_catalogue(scenario: Scenario) -> Iterator[NamedCode]:
@@ -120,12 +138,12 @@ def _code_of_catalogue(scenario: Scenario) -> Iterator[NamedCode]:
         return
     entries = read_catalogue([scenario.catalogue])
     defaults = read_catalogue()
-    texts = [scenario.scheduler, *scenario.more_schedulers, *scenario.attach, scenario.controller_manager or ""]
-    names = [_catalogue_name(text) for text in texts]
+    names = [text.partition("@")[0] for text in _entries_used(scenario)]
     for name in names:  # grows by companions
         entry = entries.get(name)
         if entry is not None:
-            names += [_catalogue_name(text) for text in entry.companions if _catalogue_name(text) not in names]
+            companions = (_first_word(text).partition("@")[0] for text in entry.companions)
+            names += [companion for companion in companions if companion not in names]
             if entry is not defaults.get(name):
                 yield NamedCode(scenario.catalogue, f"{name}: {_origin(entry)}")
 

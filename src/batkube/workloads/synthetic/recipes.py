@@ -142,7 +142,11 @@ class WorkloadRecipe:
 
     def _resampled(self, seed: int, name: str) -> Workload:
         assert self.trace is not None
-        workload = read_workload(self.trace, name)
+        return self.sample(read_workload(self.trace, name), seed)
+
+    def sample(self, workload: Workload, run_seed: int) -> Workload:
+        """Return a sample of the trace, which is already read. Raises InputError if there is none of that length."""
+        seed = self.seed if self.seed is not None else run_seed
         draw = self._sampler()
         if self._machines is not None:
             workload = replace(workload, size_machines=self._machines)

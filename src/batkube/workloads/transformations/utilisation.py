@@ -55,6 +55,12 @@ def recorded_intervals(path: Path) -> list[BusyInterval]:
     return intervals
 
 
+def has_recorded_waits(path: Path) -> bool:
+    """Return whether any job of the SWF file `path` has a wait time; without them, its starts are unknown."""
+    with open_lines(path) as text:
+        return any(swf.time_field(path, number, fields, swf.WAIT) >= 0 for number, fields in swf.job_lines(path, text))
+
+
 def offered_intervals(workload: Workload) -> list[BusyInterval]:
     """Return the executions of the jobs if each started at its submission."""
     intervals: list[BusyInterval] = []

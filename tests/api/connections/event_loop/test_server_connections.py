@@ -61,6 +61,23 @@ def test_a_connection_is_closed_after_its_watch_on_request(server: Serving) -> N
     assert watched.endswith(b"\r\n0\r\n\r\n")
 
 
+def test_a_long_response_ends_a_connection_without_an_error(server: Serving, caplog: pytest.LogCaptureFixture) -> None:
+    """asyncio once logged a traceback, because its transport was closed while it resumed writing."""
+    client, now = server.api.client("a-controller"), server.api.watches.now()
+    for number in range(12):  # more than the buffers of the sockets hold
+        value = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"m{number}", "namespace": "default"}}
+        server.inside(lambda value=value: client.create("configmaps", {**value, "data": {"a": "x" * 1_000_000}}, now))
+    with connected(server) as connection:
+        connection.sendall(request("/api/v1/namespaces/default/configmaps", "Connection: close"))
+        received = 0
+        while data := connection.recv(65536):
+            received += len(data)
+
+    assert received > 12_000_000
+    server.inside(lambda: None)
+    assert caplog.records == []
+
+
 def test_a_protobuf_watch_of_a_compacted_version_gets_an_error_event(server: Serving) -> None:
     server.inside(server.store.compact)
     path = "/api/v1/namespaces?watch=true&resourceVersion=1"

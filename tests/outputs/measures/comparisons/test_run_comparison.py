@@ -143,3 +143,16 @@ def test_warnings_begin_with_failed_runs(make_run: MakeRun) -> None:
     assert out.getvalue().startswith("warning: failed failed")
     assert "failed: 1 of its 2 jobs" in _subtitle(failed, failed.metrics, 0)
     assert "failed" not in _subtitle(completed, completed.metrics, 0)
+
+
+def test_a_comparison_in_which_nothing_waited_or_schedulers_decide_alike_is_warned_about(make_run: MakeRun) -> None:
+    def run(name: str, scheduler: str, wait: int) -> Results:
+        rows = [(str(n), 100 * n, 100 * n + wait, 100 * n + wait + 5, "0") for n in range(40)]
+        return make_run(rows, name=name, manifest={"batkube": "0", "scheduler": scheduler})
+
+    idle = compare_runs([run("a", "policy:fcfs", 0), run("b", "policy:easy", 0)])
+    busy = compare_runs([run("c", "policy:fcfs", 7), run("d", "policy:fcfs", 7)])
+
+    assert any("no job waited in any of the runs" in warning for warning in idle.warnings)
+    assert "b has the schedule of a, although their schedulers differ" in idle.warnings
+    assert busy.warnings == []

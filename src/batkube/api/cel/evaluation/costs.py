@@ -4,7 +4,7 @@ Unit and costs are those of cel-go (interpreter/runtimecost.go) and of Kubernete
 (apiserver/pkg/cel/library/cost.go). The limit per call corresponds to about a tenth of a second in kube-apiserver
 (apiserver/pkg/apis/cel/config.go). In one respect we charge more: where Kubernetes charges one step for an operation on
 a whole structure (comparing nested values, joining lists), or by the size of an argument for a result that may be far
-larger (`replace`), we charge by the size. Operations are charged before they allocate their result.
+larger (`replace`, `findAll`), we charge by the size. Operations are charged before they allocate their result.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ MACRO_ELEMENT_COST_DEFAULT = 12
 _PARTS_MAX = CALL_LIMIT
 #: The precisions in a format template; larger ones are rejected.
 _find_precisions = re.compile(r"%\.(\d{1,4})").findall
-#: The last one is ours: Kubernetes charges one step for a part of a URL of any length.
-_TEXT_FACTOR, _REGEX_FACTOR, _URL_FACTOR = 0.1, 0.25, 0.01
+#: The last ones are ours: Kubernetes charges one step for a part of a URL of any length, and nothing for the matches of
+#: `findAll`, which take most of its time.
+_TEXT_FACTOR, _REGEX_FACTOR, _URL_FACTOR, _MATCH_FACTOR = 0.1, 0.25, 0.01, 4
 
 
 class CostExceeded(Exception):
@@ -119,6 +120,12 @@ def _regex_match(arguments: list[Any]) -> int:
     return _scaled(1 + size(arguments[0])) * _scaled(size(arguments[1]), _REGEX_FACTOR)
 
 
+def _find_all(arguments: list[Any]) -> int:
+    text, pattern, *limit = arguments
+    matches_max = len(text) + 1 if not limit or limit[0] < 0 else min(limit[0], len(text) + 1)
+    return max(_regex_match([text, pattern]), _scaled(matches_max, _MATCH_FACTOR))
+
+
 def _format_validation(arguments: list[Any]) -> int:
     form, text = arguments
     return _scaled(1 + size(text)) * _scaled(form.regex_size, _REGEX_FACTOR)
@@ -182,7 +189,8 @@ _CALL_COSTS: dict[str, CallCost] = {
     **dict.fromkeys(("split", "ip.isCanonical"), _double_string_scan),
     "jsonpatch.escapeKey": _string_scan,
     "replace": _replace,
-    **dict.fromkeys(("find", "findAll", "matches"), _regex_match),
+    **dict.fromkeys(("find", "matches"), _regex_match),
+    "findAll": _find_all,
     **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_"), _compare),
     **dict.fromkeys(("getScheme", "getHost", "getHostname", "getPort", "getEscapedPath", "getQuery"), _url_part),
     "containsIP": _contains_address,

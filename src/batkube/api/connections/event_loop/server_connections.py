@@ -11,7 +11,7 @@ from batkube.api.connections.event_loop.fair_queue import FairQueue, assume_newc
 from batkube.api.connections.event_loop.timeouts import LIMITS_S, TimeoutMonitor
 from batkube.api.connections.event_loop.webhook_transport import WebhookThreads
 from batkube.api.connections.event_loop.worker_thread import WorkerThread
-from batkube.api.connections.protocol.connection import Connection, Handler, Phase
+from batkube.api.connections.protocol.connection import Connection, Handler, Phase, Transport
 from batkube.api.requests.messages import NeedsWorkerThread
 from batkube.api.requests.webhooks.calls import PendingWebhookCalls
 
@@ -35,6 +35,8 @@ class EventLoopConnection(Connection, asyncio.Protocol):
         #: Chunks of the stream that were written in this iteration of the event loop, and their size.
         self._chunks: list[bytes] = []
         self._chunk_bytes = 0
+        #: Whether the transport is calling `resume_writing`.
+        self._is_resuming = False
         #: See `fair_queue` and `timeouts`.
         self.virtual_finish_s = 0.0
         self.last_progress = (-1, server.loop.time())
@@ -130,8 +132,19 @@ class EventLoopConnection(Connection, asyncio.Protocol):
 
     def resume_writing(self) -> None:
         """Continue with the response, the stream, or the next request."""
-        super().resume_writing()
+        self._is_resuming = True
+        try:
+            super().resume_writing()
+        finally:
+            self._is_resuming = False
         self._update_flow_control()
+
+    def _close_transport(self, transport: Transport) -> None:
+        """Close the transport, but not while it calls `resume_writing`: asyncio would close it a second time."""
+        if self._is_resuming:
+            self._server_connections.loop.call_soon(transport.close)
+        else:
+            transport.close()
 
     def abort(self) -> None:
         """Close the connection at once, discarding unsent data."""

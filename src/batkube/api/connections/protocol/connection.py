@@ -340,7 +340,10 @@ class Connection:
         self._is_closing = True
         self._phase_changes += 1
         if self._transport is not None:
-            self._transport.close()
+            self._close_transport(self._transport)
+
+    def _close_transport(self, transport: Transport) -> None:
+        transport.close()
 
 
 def _credentials(incoming: ParsedRequest) -> str:

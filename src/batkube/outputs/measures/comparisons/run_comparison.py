@@ -24,6 +24,8 @@ from batkube.outputs.measures.metrics import Metrics
 
 #: jobs.csv has six decimals, and two programs may round the last one differently: smaller differences are ignored.
 _RESOLUTION_S = 1.5e-6
+#: Smaller workloads are examples, whose waits say nothing.
+_FEW_JOBS = 30
 #: Points in time, whose relative difference is meaningless.
 _TIME_COLUMNS = ("measured_from", "measured_until")
 
@@ -223,7 +225,8 @@ def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Compariso
     metrics = [run.metrics for run in runs]
     states = sorted({state for run_metrics in metrics for state in run_metrics.states})
     resources = list(dict.fromkeys(name for run_metrics in metrics for name in utilisation_columns(run_metrics)))
-    labels = labels_of([run.path for run in runs])
+    defaults = labels_of([run.path for run in runs])
+    labels = [run.label or default for run, default in zip(runs, defaults, strict=True)]
     tables = _match_jobs([run.jobs for run in runs])
     others = [number for number in range(len(runs)) if number != baseline]
     warnings = [
@@ -237,6 +240,7 @@ def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Compariso
         for number in others
         for warning in _workload_warnings(labels[baseline], labels[number], tables[baseline], tables[number])
     ]
+    warnings += _sanity_warnings(runs, labels, tables, baseline)
     recorded_counts = [(label, run.machine_count_recorded) for label, run in zip(labels, runs, strict=True)]
     counts = {label: count for label, count in recorded_counts if count is not None}
     if len(set(counts.values())) > 1:
@@ -274,6 +278,24 @@ def _workload_warnings(base_label: str, label: str, base: pd.DataFrame, other: p
             f"{label} submits {moved} of {len(common)} jobs at other times than {base_label}, "
             f"by up to {f'{shift.max():,.6f}'.rstrip('0').rstrip('.')} s"
         )
+    return warnings
+
+
+def _sanity_warnings(
+    runs: Sequence[MeasuredRun], labels: Sequence[str], tables: Sequence[pd.DataFrame], baseline: int
+) -> list[str]:
+    """Return warnings that the comparison compares nothing: no job waited, or other schedulers decided alike."""
+    warnings = []
+    waits = pd.concat([table["starting_time"] - table["submission_time"] for table in tables]).dropna()
+    if len(tables[baseline]) >= _FEW_JOBS and (waits.abs() <= _RESOLUTION_S).all():
+        warnings.append("no job waited in any of the runs, so the workload hardly distinguishes schedulers")
+    schedulers = [run.manifest.get("scheduler") for run in runs]
+    for number, label in enumerate(labels):
+        if schedulers[number] == schedulers[baseline] or len(tables[baseline]) < _FEW_JOBS:
+            continue
+        difference = _differences(label, tables[baseline], tables[number])
+        if difference.common == len(tables[baseline]) and not (difference.moved or difference.elsewhere):
+            warnings.append(f"{label} has the schedule of {labels[baseline]}, although their schedulers differ")
     return warnings
 
 

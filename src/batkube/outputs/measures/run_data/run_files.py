@@ -27,14 +27,21 @@ COUNT_PREFIX = "nb_"
 LOSS_STATES = {"COMPLETED_FAILED": "failed", "COMPLETED_KILLED": "killed", "REJECTED": "rejected"}
 
 #: The tables that are read back, and so are checked.
-TABLES = ("jobs.csv", "schedule.csv", "pods.csv", "machine_states.csv", "devices.csv")
+TABLES = ("jobs.csv", "schedule.csv", "pods.csv", "nodes.csv", "machine_states.csv", "devices.csv")
 _POD_NUMBER_COLUMNS = ("created", "scheduled", "started", "finished", "attempts")
+#: Columns of pods.csv that earlier versions did not write.
+_NEW_POD_COLUMNS = ("cpu", "memory", "gpus", "released")
+_NODE_TEXT_COLUMNS = ("node", "other", "zone", "rack", "pool")
+_NODE_NUMBER_COLUMNS = ("machine", "cpu", "memory", "pods", "gpus", "created", "removed")
 _DEVICE_TEXT_COLUMNS = ("driver", "pool", "device", "claim", "pods")
 _DEVICE_NUMBER_COLUMNS = ("allocated", "freed")
 
 
 class RunFiles:
     """The files of one run. Times are in seconds of virtual time; job ids are always text."""
+
+    #: The run's name in tables and charts; empty for its default name.
+    label = ""
 
     def __init__(self, path: str | Path) -> None:
         #: The given path: a folder or a jobs.csv.
@@ -55,15 +62,24 @@ class RunFiles:
     @cached_property
     def pods(self) -> pd.DataFrame:
         """One row per pod; no rows when the run wrote no pods.csv."""
-        return self._frame("pods.csv", _POD_TEXT_COLUMNS, _POD_NUMBER_COLUMNS).astype({"attempts": "Int64"})
+        frame = self._frame("pods.csv", _POD_TEXT_COLUMNS, _POD_NUMBER_COLUMNS, _NEW_POD_COLUMNS)
+        return frame.astype({"attempts": "Int64"})
+
+    @cached_property
+    def nodes(self) -> pd.DataFrame:
+        """One row per node and period in which it existed; no rows when the run wrote no nodes.csv."""
+        frame = self._frame("nodes.csv", _NODE_TEXT_COLUMNS, _NODE_NUMBER_COLUMNS)
+        return frame.astype(dict.fromkeys(("machine", "pods", "gpus"), "Int64"))
 
     @cached_property
     def devices(self) -> pd.DataFrame:
         """One row per allocation of a device to a claim; no rows if there was none."""
         return self._frame("devices.csv", _DEVICE_TEXT_COLUMNS, _DEVICE_NUMBER_COLUMNS)
 
-    def _frame(self, name: str, texts: tuple[str, ...], numbers: tuple[str, ...]) -> pd.DataFrame:
-        """Return a file of the run as a frame; no rows if it was not written."""
+    def _frame(
+        self, name: str, texts: tuple[str, ...], numbers: tuple[str, ...], more_numbers: tuple[str, ...] = ()
+    ) -> pd.DataFrame:
+        """Return a file of the run as a frame; no rows if it was not written. It may lack `more_numbers`."""
         import pandas as pd
 
         from batkube.outputs.measures.run_data.text_table import read_table
@@ -73,8 +89,9 @@ class RunFiles:
             return pd.DataFrame({column: [] for column in (*texts, *numbers)})
         table = read_table(path)
         table.require((*texts, *numbers), "use the output folder of a run")
+        are_numbers = {*numbers, *more_numbers}
         return pd.DataFrame(
-            {column: table.numbers(column) if column in numbers else table.text(column) for column in table.columns}
+            {column: table.numbers(column) if column in are_numbers else table.text(column) for column in table.columns}
         )
 
     @cached_property
@@ -232,7 +249,9 @@ class RunFiles:
 
     @property
     def name(self) -> str:
-        """Default name of the run: its folder's name, or its file's without `_jobs.csv`."""
+        """Name of the run: its label, else its folder's name, or its file's without `_jobs.csv`."""
+        if self.label:
+            return self.label
         name = self.path.resolve().name
         return name.removesuffix(".csv").removesuffix("_jobs") if self.path.is_file() else name
 
@@ -271,6 +290,10 @@ def _find_jobs(path: Path) -> Path:
         raise InputError(
             path, problem=f"contains the jobs of {len(candidates)} runs ({names}…)", remedy="name one of these files"
         )
+    if (path / "experiment.json").is_file():
+        first = next(iter(sorted(path.glob("runs/*/jobs.csv"))), path / "runs" / "NAME" / "jobs.csv").parent
+        problem = "is the folder of an experiment, not of a run"
+        raise InputError(path, problem=problem, remedy=f"name one of its runs: {first}")
     raise InputError(
         path, problem="is not a run's output folder: it contains no jobs.csv", remedy="use the --out of a run"
     )

@@ -21,7 +21,8 @@ from batkube.workloads.fields import Place
 from batkube.workloads.files import read_bytes
 from batkube.workloads.formats.batsim.extensions import Extension, read_extension
 from batkube.workloads.formats.batsim.profiles import BatsimProfiles
-from batkube.workloads.model import Job, Profile, Requests, Workload
+from batkube.workloads.history import HISTORY_KEY, UNREADABLE_STEP, converted_steps
+from batkube.workloads.model import Job, Profile, Requests, TraceHeader, Workload
 from batkube.workloads.walltime_notes import WALLTIME_TOO_LONG
 
 _BYTE_POSITION = re.compile(r"\(byte ([0-9]+)\)")
@@ -79,13 +80,15 @@ def read_batsim_document(path: Path, name: str, *, may_be_empty: bool = False) -
     entries = [(reader.job(index, raw), require.mapping(place, raw)) for index, raw in enumerate(raw_jobs)]
     # Batsim submits by time and then by id as a text: "10" before "9" (job_comparator_subtime_number in jobs.cpp).
     entries.sort(key=lambda entry: (entry[0].submit, entry[0].name))
+    history, unreadable = converted_steps(document.get(HISTORY_KEY))
     too_long = sum(job.walltime is None and raw.get("walltime") not in (None, -1) for job, raw in entries)
     workload = Workload(
         name=name,
         source=str(path),
         jobs=[job for job, _ in entries],
         size_machines=size_machines,
-        notes=((WALLTIME_TOO_LONG, too_long),) if too_long else (),
+        notes=tuple((note, n) for note, n in ((WALLTIME_TOO_LONG, too_long), (UNREADABLE_STEP, unreadable)) if n),
+        header=TraceHeader(history=history),
     )
     return BatsimDocument(workload, [raw for _, raw in entries], profiles.by_name, profiles.descriptions)
 

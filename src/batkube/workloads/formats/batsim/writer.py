@@ -20,6 +20,7 @@ from batkube.workloads.formats.batsim.documents import (
     read_batsim_document,
 )
 from batkube.workloads.formats.batsim.profiles import COMPOSED, DELAY, HOMOGENEOUS, PARALLEL, TOTAL, TYPES_WITH_FLOPS
+from batkube.workloads.history import HISTORY_KEY, step_text
 from batkube.workloads.model import (
     Composed,
     Delay,
@@ -43,10 +44,12 @@ def batsim_text(workload: Workload) -> Iterator[str]:
     names = [profiles.name_of(job.profile) for job in workload.jobs]
     common = _common_requests(workload, names, profiles.by_name)
     if workload.size_machines is not None:
-        yield f'{{"nb_res": {workload.size_machines},\n "jobs": [\n'
+        yield f'{{"nb_res": {workload.size_machines},\n'
     else:
         # Batsim requires nb_res; the size of the largest job is a lower bound.
-        yield f'{{"nb_res": {max(job.size for job in workload.jobs)}, "{ASSUMED_SIZE_KEY}": true,\n "jobs": [\n'
+        yield f'{{"nb_res": {max(job.size for job in workload.jobs)}, "{ASSUMED_SIZE_KEY}": true,\n'
+    yield from _history_lines(workload)
+    yield ' "jobs": [\n'
     last = len(workload.jobs) - 1
     for index, (job, name) in enumerate(zip(workload.jobs, names, strict=True)):
         yield f"  {_encode(_job_fields(job, name, common.get(name)))}{',' if index < last else ''}\n"
@@ -58,6 +61,12 @@ def batsim_text(workload: Workload) -> Iterator[str]:
             fields.update(_request_fields(*common[name]))
         yield f"  {_encode(name)}: {_encode(fields)}{',' if index < last else ''}\n"
     yield " }\n}\n"
+
+
+def _history_lines(workload: Workload) -> Iterator[str]:
+    steps = [step_text(step) for step in workload.header.history]
+    if steps:
+        yield f' "{HISTORY_KEY}": [\n  ' + ",\n  ".join(steps) + "\n ],\n"
 
 
 def to_batsim_document(workload: Workload) -> BatsimDocument:

@@ -17,6 +17,7 @@ from batkube.kernel.instants import NANOSECONDS_PER_SECOND
 from batkube.kernel.quantities import format_amount
 from batkube.workloads.delay_profiles import exact_seconds
 from batkube.workloads.formats.kubernetes.annotations import DURATION, EXIT_CODE, SUBMIT, USER, WALLTIME
+from batkube.workloads.history import STEP_LABEL, step_text
 from batkube.workloads.model import Job, Workload
 from batkube.workloads.run_times import run_time
 
@@ -29,7 +30,8 @@ _FORBIDDEN_CHARACTERS = re.compile(r"[^a-z0-9-]+")
 
 
 def manifests_text(workload: Workload) -> Iterator[str]:
-    """Yield the YAML documents of `workload`."""
+    """Yield the history of `workload` in comments, and its YAML documents."""
+    yield from (f"# {STEP_LABEL}: {step_text(step)}\n" for step in workload.header.history)
     for priority in dict.fromkeys(job.priority for job in workload.jobs if job.priority):
         yield (
             "---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\n"

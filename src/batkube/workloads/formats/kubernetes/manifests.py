@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from batkube.workloads import fields as require
 from batkube.workloads import names
 from batkube.workloads.delay_profiles import DelayProfiles
 from batkube.workloads.fields import Place
-from batkube.workloads.files import read_bytes
+from batkube.workloads.files import open_lines, read_bytes
 from batkube.workloads.formats.kubernetes.annotations import (
     DURATION,
     EXIT_CODE,
@@ -33,7 +34,8 @@ from batkube.workloads.formats.kubernetes.annotations import (
 )
 from batkube.workloads.formats.kubernetes.objects import are_all_jobs, workload_from_objects
 from batkube.workloads.formats.kubernetes.pod_requests import read_pod_requests
-from batkube.workloads.model import Delay, Job, Workload
+from batkube.workloads.history import UNREADABLE_STEP, commented_steps, steps_in
+from batkube.workloads.model import Delay, Job, TraceHeader, Workload
 from batkube.workloads.walltime_notes import WALLTIME_TOO_LONG
 
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -69,7 +71,14 @@ def read_manifests(path: Path, name: str, *, with_objects: bool = False) -> Work
     reader = _ManifestJobs(path, name, _priority_classes(objects))
     for place, fields in objects:
         reader.add(place, fields)
-    return reader.workload()
+    return _with_history(reader.workload())
+
+
+def _with_history(workload: Workload) -> Workload:
+    with open_lines(Path(workload.source)) as lines:
+        history, unreadable = steps_in(commented_steps(lines))
+    notes = (*workload.notes, *(((UNREADABLE_STEP, unreadable),) if unreadable else ()))
+    return replace(workload, header=TraceHeader(history=history), notes=notes)
 
 
 def _objects(path: Path) -> Iterator[tuple[Place, Mapping[str, object]]]:

@@ -131,7 +131,9 @@ class _SacctJobs:
                 walltime=limit,
                 requests=requests,
                 user=cells.get("User", ""),
-                queue=cells.get("Partition", "").partition(",")[0],
+                # Slurm's partitions are both: jobs are submitted to one, and run on its nodes.
+                queue=(partition := cells.get("Partition", "").partition(",")[0]),
+                partition=partition,
             )
         )
 

@@ -21,7 +21,8 @@ from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant, TooLong, seconds
 from batkube.workloads.delay_profiles import DelayProfiles
 from batkube.workloads.files import open_lines
-from batkube.workloads.formats.traces.swf_header import header_labels, machine_size, trace_header
+from batkube.workloads.formats.traces.swf_header import header_labels, machine_size, trace_header, unreadable_steps
+from batkube.workloads.history import UNREADABLE_STEP
 from batkube.workloads.model import Delay, Job, Workload
 from batkube.workloads.names import REMEDY, name_problem
 from batkube.workloads.walltime_notes import WALLTIME_OVERRUN, WALLTIME_TOO_LONG
@@ -219,6 +220,8 @@ class _SwfJobs:
                 raise InputError(self._path, problem="contains no job: every line is blank or a comment")
             raise InputError(self._path, problem=f"contains no job that can run ({skipped_count} lines were left out)")
         labels = header_labels(self._path)
+        if unreadable := unreadable_steps(labels):
+            self._notes[UNREADABLE_STEP] = unreadable
         return Workload(
             name=self._name,
             source=str(self._path),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from batkube.kernel.text.numbers import parse_int
 from batkube.workloads.files import open_lines
+from batkube.workloads.history import STEP_LABEL, step_text, steps_in
 from batkube.workloads.model import TraceHeader
 
 Labels = list[tuple[str, str]]
@@ -32,7 +33,8 @@ def header_labels(path: Path) -> Labels:
             if not line.startswith(";") and line.strip():
                 break
             if match := _LABEL.match(line):
-                labels.append((match[1], " ".join(match[2].split())))
+                value = match[2].rstrip() if match[1] == STEP_LABEL else " ".join(match[2].split())
+                labels.append((match[1], value))
     return labels
 
 
@@ -48,7 +50,17 @@ def trace_header(labels: Labels) -> TraceHeader:
         queue_names=_names_by_number(labels, "Queue"),
         partition_names=_names_by_number(labels, "Partition"),
         comments=tuple((label, value) for label, value in labels if label in _STABLE_LABELS),
+        history=steps_in(_steps(labels))[0],
     )
+
+
+def unreadable_steps(labels: Labels) -> int:
+    """Return the number of steps of the history that are not readable."""
+    return steps_in(_steps(labels))[1]
+
+
+def _steps(labels: Labels) -> Iterator[str]:
+    return (value for label, value in labels if label == STEP_LABEL)
 
 
 def header_text(header: TraceHeader) -> Iterator[str]:
@@ -56,6 +68,7 @@ def header_text(header: TraceHeader) -> Iterator[str]:
     yield from (f"; {label}: {value}\n" for label, value in header.comments)
     if header.unix_start_s is not None:
         yield f"; {_START_LABEL}: {header.unix_start_s}\n"
+    yield from (f"; {STEP_LABEL}: {step_text(step)}\n" for step in header.history)
 
 
 def _first_number(labels: Labels, label: str) -> int | None:

@@ -1,0 +1,42 @@
+/** A live page: it asks for what happened since, and catches up after a lost connection. */
+
+import type { App } from "./app.js";
+import type { Chunk } from "./wire.js";
+
+export interface Answer {
+  /** What to ask for next. */
+  cursor: string;
+  chunks: Chunk[];
+  /** True if nothing will follow. */
+  isOver: boolean;
+}
+
+const INTERVAL_MS = 250;
+const RETRY_MS = 2000;
+
+/** Return what happened since a cursor; null if the server cannot be reached. */
+export async function askForNews(cursor: string): Promise<Answer | null> {
+  try {
+    const response = await fetch(`deltas?since=${encodeURIComponent(cursor)}`, { cache: "no-store" });
+    return response.ok ? ((await response.json()) as Answer) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Ask for news until the run is over. */
+export async function follow(app: App, cursor: string): Promise<void> {
+  for (;;) {
+    const answer = await askForNews(cursor);
+    app.setConnected(answer !== null);
+    if (answer) {
+      cursor = answer.cursor;
+      for (const chunk of answer.chunks) app.append(0, chunk);
+      if (answer.isOver) {
+        app.finish();
+        return;
+      }
+    }
+    await new Promise((resolve) => setTimeout(resolve, answer ? INTERVAL_MS : RETRY_MS));
+  }
+}

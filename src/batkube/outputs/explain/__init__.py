@@ -1,0 +1,1 @@
+"""Explain: why each job, pod and node of a finished run was where it was, when."""

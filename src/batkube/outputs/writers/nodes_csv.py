@@ -1,0 +1,89 @@
+"""nodes.csv: the nodes of a run with their resources, and when each of them existed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from batkube.cluster.mapping import kube_name
+from batkube.cluster.nodes.machine_registry import MachineRegistry, Presence
+from batkube.kernel.instants import START, format_seconds
+from batkube.kernel.quantities import CPU, GPU, MEMORY, PODS
+from batkube.outputs.writers.csv_fields import amount_cells, csv_field
+from batkube.platforms.model import Machine
+
+NODE_COLUMNS = (
+    "node",
+    "machine",
+    "cpu",
+    "memory",
+    "pods",
+    "gpus",
+    "other",
+    "zone",
+    "rack",
+    "pool",
+    "created",
+    "removed",
+)
+
+#: Resources with a column of their own; the column `other` has the rest.
+_COLUMN_RESOURCES = (CPU, MEMORY, PODS, GPU)
+#: Labels for the place of a node and for the group of nodes it was created with; the first one that a node has counts.
+ZONE_LABELS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+RACK_LABELS = ("topology.kubernetes.io/rack", "rack")
+POOL_LABELS = (
+    "cloud.google.com/gke-nodepool",
+    "eks.amazonaws.com/nodegroup",
+    "kubernetes.azure.com/agentpool",
+    "karpenter.sh/nodepool",
+    "node.kubernetes.io/pool",
+    "nodepool",
+    "pool",
+)
+_ALWAYS: Presence = [(START, None)]
+
+
+def write_nodes(path: Path, register: MachineRegistry) -> None:
+    """Write a row for each period in which a node existed, in order of machine ids."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(",".join(NODE_COLUMNS) + "\n")
+        for number, machine in enumerate(register.machines):
+            presence = register.presence(number)
+            _write_machine(file, machine, _ALWAYS if presence is None else presence)
+
+
+def write_machines(path: Path, machines: Iterable[Machine]) -> None:
+    """Write a row for each machine, as nodes that existed throughout."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(",".join(NODE_COLUMNS) + "\n")
+        for machine in machines:
+            _write_machine(file, machine, _ALWAYS)
+
+
+def _write_machine(file: TextIO, machine: Machine, presence: Presence) -> None:
+    cells = _machine_cells(machine)
+    for created, removed in presence:
+        end = "" if removed is None else format_seconds(removed)
+        file.write(f"{cells},{format_seconds(created)},{end}\n")
+
+
+def _machine_cells(machine: Machine) -> str:
+    """Return all cells but the last two."""
+    capacity = machine.capacity
+    other = {name: amount for name, amount in sorted(capacity.items()) if name not in _COLUMN_RESOURCES}
+    cells = (
+        kube_name(machine.name),
+        str(machine.id),
+        *amount_cells(capacity, _COLUMN_RESOURCES),
+        json.dumps(other) if other else "",
+        *(first_label(machine.labels, names) for names in (ZONE_LABELS, RACK_LABELS, POOL_LABELS)),
+    )
+    return ",".join(map(csv_field, cells))
+
+
+def first_label(labels: Mapping[str, str], names: Sequence[str]) -> str:
+    """Return the first of these labels that a node has; "" if it has none of them."""
+    return next((labels[name] for name in names if name in labels), "")

@@ -1,0 +1,47 @@
+"""The first decision that differs between two runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby, zip_longest
+from typing import Any
+
+from batkube.kernel.instants import Instant
+from batkube.outputs.playback.deltas import DeltaKind
+from batkube.outputs.playback.playback import Playback
+
+#: InstantBindings that are listed by name; the others are counted.
+_MOST = 4
+
+InstantBindings = tuple[Instant, Counter[tuple[str, str]]]
+"""An instant, and what was bound then: names of pods, each with the name of its node."""
+
+
+def first_divergence(one: Playback, other: Playback) -> dict[str, Any] | None:
+    """Return the first instant at which two runs bind different pods, or to other nodes; None if there is none.
+
+    The order of bindings at one instant does not count, because it has no effect on either run.
+    """
+    for left, right in zip_longest(_decisions(one), _decisions(other)):
+        if left == right:
+            continue
+        at = min(side[0] for side in (left, right) if side is not None)
+        mine, theirs = (side[1] if side is not None and side[0] == at else Counter() for side in (left, right))
+        return {"time": at // 1000, "decisions": [_text(mine - theirs), _text(theirs - mine)]}
+    return None
+
+
+def _decisions(playback: Playback) -> Iterator[InstantBindings]:
+    """Yield the bindings of each instant that has some."""
+    bindings = (delta for delta in playback.deltas if delta.kind is DeltaKind.POD_BOUND)
+    for at, deltas in groupby(bindings, key=lambda delta: delta.at):
+        yield at, Counter((playback.pods[delta.number].name, delta.node) for delta in deltas)
+
+
+def _text(decisions: Counter[tuple[str, str]]) -> str:
+    names = [f"{pod} to {node}" for pod, node in sorted(decisions.elements())]
+    if not names:
+        return "binds nothing else at this instant"
+    more = f" and {len(names) - _MOST:,} more" if len(names) > _MOST else ""
+    return f"binds {', '.join(names[:_MOST])}{more}"

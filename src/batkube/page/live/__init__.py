@@ -1,0 +1,1 @@
+"""A page that follows a cluster: it records what changes, and serves that as a stream of deltas."""
