@@ -35,7 +35,7 @@ from batkube.kernel.instants import (
     rfc3339_micro,
 )
 from batkube.kernel.memo import memoized
-from batkube.kernel.text.go_times import format_go_duration
+from batkube.text.go_times import format_go_duration
 
 Json = Any
 """Any JSON value."""

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from batkube.kernel.errors import InputError
-from batkube.kernel.text.console import EscapingConsole
+from batkube.text.console import EscapingConsole
 
 if TYPE_CHECKING:
     from batkube.outputs.measures.comparisons.run_comparison import Comparison, JobDifferences

@@ -39,7 +39,7 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant, human_duration
 from batkube.kernel.quantities import CPU
-from batkube.kernel.text.console import EscapingConsole
+from batkube.text.console import EscapingConsole
 from batkube.workloads.model import Workload
 from batkube.workloads.reader import format_of_name, read_workload
 from batkube.workloads.summary import SPREAD_COLUMNS, Summary, spread_rows, summarise, summary_rows

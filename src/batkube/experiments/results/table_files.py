@@ -41,8 +41,8 @@ from batkube.experiments.running.folder import (
     FinishedRun,
     RunState,
 )
+from batkube.files.replacement import replace_on_success
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.replacement import replace_on_success
 from batkube.outputs.files.manifest import write_json
 from batkube.version import __version__
 

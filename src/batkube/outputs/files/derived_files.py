@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from batkube.kernel.files.replacement import write_atomically
+from batkube.files.replacement import write_atomically
 from batkube.outputs.files.manifest import add_to_manifest
 
 

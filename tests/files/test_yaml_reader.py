@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from batkube.files.yaml_reader import read_yaml
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.yaml_reader import read_yaml
 
 
 def written(folder: Path, text: str) -> Path:
