@@ -10,6 +10,7 @@ from typing import BinaryIO, cast
 
 from msgspec.structs import replace as replace_fields
 
+from batkube.files.replacement import replace_on_success
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.workloads.formats.batsim.writer import batsim_text
