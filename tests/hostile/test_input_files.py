@@ -14,8 +14,8 @@ from unittest import mock
 import pytest
 
 from batkube.cli.main import main
+from batkube.files.yaml_reader import read_yaml, yaml_documents
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.yaml_reader import read_yaml, yaml_documents
 from batkube.platforms.reader import read_platform
 from batkube.workloads.reader import read_workload
 

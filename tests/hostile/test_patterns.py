@@ -13,8 +13,8 @@ from batkube.api.cel.functions.times import parse_duration, parse_timestamp, par
 from batkube.api.cel.values import CelError
 from batkube.api.decoding.stored_quantities import stored_quantity
 from batkube.kernel import instants
+from batkube.kernel.numbers import parse_float, parse_int
 from batkube.kernel.quantities import parse_quantity
-from batkube.kernel.text.numbers import parse_float, parse_int
 
 LENGTH = 100_000
 TEXTS = {

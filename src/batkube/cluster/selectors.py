@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from batkube.kernel.text.go_format import go_quote
-from batkube.kernel.text.label_syntax import label_value, qualified_name
-from batkube.kernel.text.numbers import parse_int
+from batkube.kernel.numbers import parse_int
+from batkube.text.go_format import go_quote
+from batkube.text.label_syntax import label_value, qualified_name
 
 
 class SelectorError(ValueError):

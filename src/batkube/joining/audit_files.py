@@ -8,8 +8,8 @@ from types import TracebackType
 
 import msgspec
 
+from batkube.files.replacement import replace_on_success
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.replacement import replace_on_success
 from batkube.kubeflux.scheduler_cache import NodeAccount, cache_file
 
 

@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass, field
 
 from batkube.kernel.memo import memoized
-from batkube.kernel.text.numbers import parse_int
+from batkube.kernel.numbers import parse_int
 
 CPU = "cpu"
 MEMORY = "memory"

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
+from batkube.files.yaml_reader import yaml_documents
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
-from batkube.kernel.files.yaml_reader import yaml_documents
 from batkube.kernel.quantities import CPU, parse_quantity
 from batkube.platforms.builder import build_platform, parse_amount, with_default_pods
 from batkube.platforms.model import REPELLING_EFFECTS, Machine, Platform

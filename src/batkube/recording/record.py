@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 
 from batkube.emulation.client.connection import ClusterConnection, InvalidResponse
+from batkube.files.replacement import write_atomically
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.replacement import write_atomically
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration
 from batkube.kernel.quantities import format_amount
 from batkube.recording.descriptions import NameAnonymiser

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from batkube.files.yaml_reader import read_yaml
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.yaml_reader import read_yaml
-from batkube.kernel.text.suggestions import suggestion
 from batkube.platforms.reader import is_file_spec
 from batkube.scenarios.keys import KEYS, as_list, split_scheduler
 from batkube.scenarios.relocation import is_file
 from batkube.scenarios.scenario import POLICY_PREFIX, policy_file
+from batkube.text.suggestions import suggestion
 from batkube.workloads.synthetic.recipes import RESAMPLE
 
 #: A clock (`python:./mine.py`) or a protocol (`batsim:./mine --verbose`) before a command line.

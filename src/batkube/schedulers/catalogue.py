@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from batkube.files.yaml_reader import read_yaml
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.yaml_reader import read_yaml
 from batkube.schedulers.clocks import ClockKind
 from batkube.schedulers.recipes import GoMod
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from batkube.files.yaml_reader import yaml_documents
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.yaml_reader import yaml_documents
 
 Definition = dict[str, Any]
 

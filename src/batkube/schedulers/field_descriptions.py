@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
+from batkube.files.replacement import write_atomically
 from batkube.kernel.errors import InputError, RunFailed
-from batkube.kernel.files.replacement import write_atomically
 from batkube.schedulers.build.cache_permissions import make_private_folder
 from batkube.schedulers.build.toolchains import module_cache
 

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from batkube.kernel.errors import InputError
-from batkube.kernel.text.suggestions import suggestion
 from batkube.schedulers.catalogue import Catalogue, CatalogueEntry, VersionVariant, read_catalogue
 from batkube.schedulers.clocks import ClockKind
 from batkube.schedulers.recipes import BuildRecipe, local_recipe
+from batkube.text.suggestions import suggestion
 
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.\d+[\w.+-]*")
 

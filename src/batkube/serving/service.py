@@ -34,10 +34,10 @@ from batkube.components.controllers import ControllerContext
 from batkube.components.nodes import NodeCreator
 from batkube.execution.latencies.delays import NO_DELAYS, Delays, Latencies
 from batkube.execution.nodes.registration import CONTROL_PLANE
+from batkube.files.private import write_private
+from batkube.files.replacement import write_atomically
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
-from batkube.kernel.files.private import write_private
-from batkube.kernel.files.replacement import write_atomically
 from batkube.kernel.stopwatch import wall_clock_instant
 from batkube.kernel.streams import Streams
 from batkube.outputs.files.folder import OutputFolder

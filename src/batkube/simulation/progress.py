@@ -46,7 +46,7 @@ def _is_in_notebook() -> bool:
 def _bar(done_with: str) -> Iterator[ProgressListener]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from batkube.kernel.text.console import EscapingConsole
+    from batkube.text.console import EscapingConsole
 
     columns = (
         TextColumn("jobs"),

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from batkube.files.temporary import temporary_file_errors
 from batkube.kernel.errors import InputError, RunFailed
-from batkube.kernel.files.temporary import temporary_file_errors
 from batkube.outputs.files.confinement import is_confined, is_relative
 from batkube.outputs.files.file_list import FileList
 from batkube.outputs.files.input_search import InputSearch, RecordedInput

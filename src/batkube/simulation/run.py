@@ -19,10 +19,10 @@ from batkube.cluster.jobs.outcomes import Outcome
 from batkube.cluster.jobs.submission_forms import ANNOTATION_JOB
 from batkube.cluster.mapping import LABEL_JOB, POD
 from batkube.cluster.object_meta import annotations_of, labels_of
+from batkube.files.temporary import temporary_file_errors
 from batkube.kernel.error_causes import expected_error
 from batkube.kernel.errors import Bug, InputError, RunFailed, as_bug
 from batkube.kernel.fidelity import FidelityNote
-from batkube.kernel.files.temporary import temporary_file_errors
 from batkube.kernel.instants import START, Instant, human_duration
 from batkube.kernel.journal import Journal
 from batkube.kernel.stopwatch import CpuStopwatch

@@ -10,9 +10,9 @@ from typing import BinaryIO, cast
 
 from msgspec.structs import replace as replace_fields
 
+from batkube.files.replacement import replace_on_success
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
-from batkube.kernel.files.replacement import replace_on_success
 from batkube.workloads.formats.batsim.writer import batsim_text
 from batkube.workloads.formats.kubernetes.manifest_writer import is_object_name, manifests_text
 from batkube.workloads.formats.traces.swf_writer import has_fractional_seconds, swf_text

@@ -15,7 +15,7 @@ from batkube.api.requests.statuses import Failure, forbidden
 from batkube.api.requests.users import MASTERS
 from batkube.api.requests.writes import Write
 from batkube.cluster.store import KubeObject
-from batkube.kernel.text.go_format import go_quote
+from batkube.text.go_format import go_quote
 
 CERTIFICATE_REQUESTS = "certificatesigningrequests.certificates.k8s.io"
 _CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"

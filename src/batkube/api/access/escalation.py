@@ -16,7 +16,7 @@ from batkube.api.access.rbac_authorizer import RBAC_GROUP, Attributes, Authorize
 from batkube.api.requests.statuses import Failure, bad_request, forbidden, internal_error, not_found
 from batkube.api.requests.writes import Write
 from batkube.cluster.store import KubeObject
-from batkube.kernel.text.go_format import go_quote
+from batkube.text.go_format import go_quote
 
 _ROLES = ("roles", "clusterroles")
 _RESOURCE_OF = {"Role": "roles", "ClusterRole": "clusterroles"}

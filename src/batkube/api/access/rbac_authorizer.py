@@ -17,7 +17,7 @@ from batkube.api.requests.users import User
 from batkube.cluster.selectors import SelectorError, selector_of
 from batkube.cluster.store import Batch, Key, KubeObject, Store
 from batkube.kernel.instants import Instant
-from batkube.kernel.text.go_format import go_quote
+from batkube.text.go_format import go_quote
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
 ROLES = f"roles.{RBAC_GROUP}"

@@ -11,7 +11,7 @@ from batkube.api.validation import field_errors
 from batkube.api.validation.field_errors import FieldError
 from batkube.cluster.selectors import SelectorError, parse_labels, selector_of
 from batkube.cluster.store import KubeObject
-from batkube.kernel.text.label_syntax import label_value, qualified_name
+from batkube.text.label_syntax import label_value, qualified_name
 
 _WITH_VALUES = ("In", "NotIn")
 _WITHOUT_VALUES = ("Exists", "DoesNotExist")

@@ -25,7 +25,7 @@ from batkube.api.access.authenticator import AUDIENCE, TokenIdentity, TokenRejec
 from batkube.api.requests.users import User, authenticated_user
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import EPOCH, NANOSECONDS_PER_SECOND, Duration, Instant, after, instant_of
-from batkube.kernel.text.go_format import go_quote
+from batkube.text.go_format import go_quote
 
 SERVICE_ACCOUNTS = "serviceaccounts"
 _HEADER = {"alg": "HS256", "typ": "JWT"}

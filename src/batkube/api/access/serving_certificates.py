@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from batkube.kernel.files.private import write_private
-from batkube.kernel.files.temporary import temporary_file_errors
+from batkube.files.private import write_private
+from batkube.files.temporary import temporary_file_errors
 from batkube.kernel.instants import EPOCH, Instant
 
 #: Names by which pods and local clients reach an API server, as in kubeadm's certificates.

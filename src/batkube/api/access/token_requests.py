@@ -11,7 +11,7 @@ from batkube.api.requests.statuses import Failure, bad_request
 from batkube.api.validation import field_errors
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, rfc3339
-from batkube.kernel.text.go_format import go_quote
+from batkube.text.go_format import go_quote
 
 _GROUP = "authentication.k8s.io"
 _LIFETIME_S_DEFAULT = 3600

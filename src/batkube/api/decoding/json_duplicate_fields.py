@@ -10,7 +10,7 @@ from typing import Any
 
 from batkube.api.decoding.state import STRICT_ERRORS_LIMIT, field_path_text
 from batkube.cluster.schemas import Schema, Shape
-from batkube.kernel.text.go_format import go_quote
+from batkube.text.go_format import go_quote
 
 Path = list[str | int]
 

@@ -17,7 +17,7 @@ from batkube.api.decoding.json_duplicate_fields import KeyValuePairs, resolve_du
 from batkube.api.decoding.json_syntax import ParseError, check_syntax
 from batkube.api.decoding.state import NumberWithText
 from batkube.cluster.schemas import Schema
-from batkube.kernel.text.numbers import parse_float
+from batkube.kernel.numbers import parse_float
 
 
 def _plain_number(text: str) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from batkube.kernel.text.go_format import go_quote
+from batkube.text.go_format import go_quote
 
 #: The maximal nesting depth.
 DEPTH_LIMIT = 10_000

@@ -24,7 +24,7 @@ from batkube.api.decoding.value_decoders import alternatives_decoder, value_deco
 from batkube.api.decoding.yaml_parser import parse_yaml, strict_warnings
 from batkube.cluster.schemas import Field, Schema, Shape
 from batkube.cluster.store import KubeObject
-from batkube.kernel.text.go_times import InvalidTime
+from batkube.text.go_times import InvalidTime
 
 __all__ = ["DecodeError", "Decoded", "ParseError", "decode", "parse_json", "parse_yaml", "strict_warnings", "zero"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from batkube.kernel.text.go_format import go_quote
+from batkube.text.go_format import go_quote
 
 #: The maximal number of strict errors (sigs.k8s.io/json, saveStrictError).
 STRICT_ERRORS_LIMIT = 100

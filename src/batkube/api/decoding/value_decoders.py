@@ -14,7 +14,7 @@ from typing import Any
 from batkube.api.decoding.state import DecodeError, Decoder, DecodingState, NumberWithText, number_text
 from batkube.api.decoding.stored_quantities import stored_quantity
 from batkube.cluster.schemas import Schema, Shape
-from batkube.kernel.text.go_times import normalize_duration, normalize_micro_time, normalize_time
+from batkube.text.go_times import normalize_duration, normalize_micro_time, normalize_time
 
 _INT_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 _INT32_MIN, _INT32_MAX = _INT_RANGES["int32"]

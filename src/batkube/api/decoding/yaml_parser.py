@@ -21,7 +21,7 @@ from batkube.api.decoding.yaml_scalars import (
     resolve_tagged,
     to_json_number,
 )
-from batkube.kernel.text.go_format import go_quote
+from batkube.text.go_format import go_quote
 
 #: The maximal nesting depth; libyaml gets slower with every level (go-yaml allows 10,000 levels).
 _DEPTH_LIMIT = 300

@@ -14,7 +14,7 @@ import re
 from typing import Any
 
 from batkube.api.decoding.json_syntax import ParseError
-from batkube.kernel.text.numbers import parse_float
+from batkube.kernel.numbers import parse_float
 
 TAG_PREFIX = "tag:yaml.org,2002:"
 #: Plain scalars with a special value (go-yaml v2, resolve.go).

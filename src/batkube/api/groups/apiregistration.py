@@ -20,8 +20,8 @@ from batkube.api.validation.problems import Problems
 from batkube.api.validation.rules import Object, ValidationRules, metadata_update_then, validate_metadata_update
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant, rfc3339
-from batkube.kernel.text.go_format import go_quote
-from batkube.kernel.text.label_syntax import dns_subdomain
+from batkube.text.go_format import go_quote
+from batkube.text.label_syntax import dns_subdomain
 
 _STATUSES = ("True", "False", "Unknown")
 _GROUP_PRIORITY_MAX, _VERSION_PRIORITY_MAX = 20_000, 1_000

@@ -17,7 +17,7 @@ from batkube.api.validation.problems import Problems
 from batkube.api.validation.rules import Object, ValidationRules
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
-from batkube.kernel.text.numbers import parse_int
+from batkube.kernel.numbers import parse_int
 
 _OLDEST = "OldestEmulationVersion"
 _is_version = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)([-+][0-9A-Za-z.+-]+)?").fullmatch

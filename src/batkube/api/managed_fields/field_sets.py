@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from batkube.kernel.memo import memoized
-from batkube.kernel.text.go_format import go_quote, go_value
+from batkube.text.go_format import go_quote, go_value
 
 FieldSet = dict[str, Any]
 """A tree of path elements, each with the set below it. The empty dictionary is the empty set."""

@@ -51,7 +51,7 @@ from batkube.cluster.kinds import Resource
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant, rfc3339
-from batkube.kernel.text.go_format import go_quote
+from batkube.text.go_format import go_quote
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """The annotation in which client-side `kubectl apply` stores the configuration."""

@@ -18,7 +18,7 @@ from batkube.api.managed_fields.typed_values import (
     item_element,
 )
 from batkube.cluster.schemas import Field, Schema, Shape
-from batkube.kernel.text.go_format import go_quote, go_value
+from batkube.text.go_format import go_quote, go_value
 
 _STRING_SHAPES = (Shape.STRING, Shape.BYTES, Shape.DURATION)
 _NUMBER_SHAPES = (Shape.INTEGER, Shape.NUMBER)

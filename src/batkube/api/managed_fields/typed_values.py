@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from batkube.api.managed_fields.field_sets import EMPTY_SET, LEAF, FieldSet, key_element, keys_element, value_element
 from batkube.cluster.schemas import Field, Schema, Shape
-from batkube.kernel.text.go_format import go_quote
+from batkube.text.go_format import go_quote
 
 DEDUCED_SCHEMA = Schema(Shape.ANY, go="interface {}")
 """The schema of values without one: their type is deduced."""

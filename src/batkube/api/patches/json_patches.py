@@ -17,8 +17,8 @@ from typing import Any, NoReturn
 import msgspec
 
 from batkube.api.decoding.json_type_names import go_json_type
-from batkube.kernel.text.go_format import go_quote
-from batkube.kernel.text.numbers import parse_int
+from batkube.kernel.numbers import parse_int
+from batkube.text.go_format import go_quote
 
 Json = Any
 """A JSON document: dict, list, str, int, float, bool or None."""

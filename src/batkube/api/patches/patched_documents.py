@@ -26,7 +26,7 @@ from batkube.api.requests.statuses import Failure
 from batkube.api.validation.field_errors import invalid
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
-from batkube.kernel.text.go_format import go_value
+from batkube.text.go_format import go_value
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

@@ -17,7 +17,7 @@ from collections.abc import Hashable
 from batkube.api.patches.element_order import Identity, json_identity, merge_in_order
 from batkube.api.patches.json_patches import Json, PatchError, not_an_object_message
 from batkube.cluster.schemas import Field, Schema, Shape
-from batkube.kernel.text.go_format import go_quote, go_value
+from batkube.text.go_format import go_quote, go_value
 
 _PATCH = "$patch"
 _RETAIN_KEYS = "$retainKeys"

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from batkube.kernel.text.numbers import parse_float
+from batkube.kernel.numbers import parse_float
 
 Json = Any
 """Any JSON value."""

@@ -16,7 +16,7 @@ import msgspec
 from batkube.cluster.kinds import Resource
 from batkube.cluster.selectors import SelectorError
 from batkube.cluster.store import KubeObject
-from batkube.kernel.text.go_format import go_quote, go_value
+from batkube.text.go_format import go_quote, go_value
 
 Getter = Callable[[KubeObject], str]
 """Returns one selectable field of an object as text; "" if it is unset."""

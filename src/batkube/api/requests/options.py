@@ -26,7 +26,7 @@ from batkube.api.validation.field_errors import FieldError, go_quote
 from batkube.api.validation.names import path_segment
 from batkube.cluster.kinds import Resource
 from batkube.cluster.selectors import LabelSelector, SelectorError, parse_labels
-from batkube.kernel.text.numbers import parse_int
+from batkube.kernel.numbers import parse_int
 
 _INT64 = 1 << 63
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from batkube.api.validation.names import ErrorMessages
 from batkube.api.validation.problems import Problems
 from batkube.kernel.memo import memoized
-from batkube.kernel.text.numbers import parse_int
+from batkube.kernel.numbers import parse_int
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 AddressRange = ipaddress.IPv4Network | ipaddress.IPv6Network

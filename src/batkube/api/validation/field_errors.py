@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from batkube.kernel.text.go_format import go_quote as go_quote
+from batkube.text.go_format import go_quote as go_quote
 
 
 class FieldError(msgspec.Struct, frozen=True):

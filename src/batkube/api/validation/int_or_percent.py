@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from batkube.api.validation.names import percentage
 from batkube.api.validation.problems import Problems
-from batkube.kernel.text.numbers import parse_int
+from batkube.kernel.numbers import parse_int
 
 IntOrPercent = int | str
 

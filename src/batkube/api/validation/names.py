@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from batkube.kernel.text.label_syntax import (
+from batkube.text.label_syntax import (
     DNS_LABEL,
     DNS_SUBDOMAIN,
     EMPTY_ERROR,
@@ -19,12 +19,12 @@ from batkube.kernel.text.label_syntax import (
     memoized,
     regex_error,
 )
-from batkube.kernel.text.label_syntax import ErrorMessages as ErrorMessages
-from batkube.kernel.text.label_syntax import byte_length as byte_length
-from batkube.kernel.text.label_syntax import dns_subdomain as dns_subdomain
-from batkube.kernel.text.label_syntax import label_value as label_value
-from batkube.kernel.text.label_syntax import max_length_error as max_length_error
-from batkube.kernel.text.label_syntax import qualified_name as qualified_name
+from batkube.text.label_syntax import ErrorMessages as ErrorMessages
+from batkube.text.label_syntax import byte_length as byte_length
+from batkube.text.label_syntax import dns_subdomain as dns_subdomain
+from batkube.text.label_syntax import label_value as label_value
+from batkube.text.label_syntax import max_length_error as max_length_error
+from batkube.text.label_syntax import qualified_name as qualified_name
 
 NameRule = Callable[[str, bool], ErrorMessages]
 """A rule for metadata.name or, with True, for the prefix metadata.generateName."""

@@ -25,7 +25,6 @@ from batkube.kernel.instants import (
     rfc3339_micro,
 )
 from batkube.kernel.memo import memoized
-from batkube.kernel.text.go_times import format_go_duration
 from batkube.kernel.varints import (
     BYTES,
     VARINT,
@@ -36,6 +35,7 @@ from batkube.kernel.varints import (
     read_varint,
     skip_field,
 )
+from batkube.text.go_times import format_go_duration
 
 Json = Any
 """Any JSON value."""

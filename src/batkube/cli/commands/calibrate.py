@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from batkube.kernel.errors import InputError
-from batkube.kernel.text.console import EscapingConsole
+from batkube.text.console import EscapingConsole
 
 if TYPE_CHECKING:
     from batkube.calibration.calibrate import Calibration

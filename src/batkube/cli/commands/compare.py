@@ -13,7 +13,7 @@ from rich.text import Text
 
 from batkube.cli.options.run_labels import Labels, labels_for
 from batkube.kernel.errors import InputError
-from batkube.kernel.text.console import EscapingConsole
+from batkube.text.console import EscapingConsole
 
 if TYPE_CHECKING:
     from batkube.outputs.measures.comparisons.run_comparison import Comparison, JobDifferences

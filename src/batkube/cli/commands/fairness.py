@@ -53,8 +53,8 @@ def _print_tables(users: pd.DataFrame) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from batkube.kernel.text.console import EscapingConsole
     from batkube.outputs.measures.fairness import MEASURES, indices_of
+    from batkube.text.console import EscapingConsole
 
     console = EscapingConsole(width=160, markup=False, highlight=False)
     indices = Table("over users", box=SIMPLE_HEAD, pad_edge=False)

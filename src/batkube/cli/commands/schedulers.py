@@ -103,7 +103,7 @@ def path(
 def build_display() -> Iterator[Callable[[str], None]]:
     """Yield a function that prints the steps of a build on standard error, on a terminal in a single line."""
     if sys.stderr.isatty():
-        from batkube.kernel.text.console import EscapingConsole
+        from batkube.text.console import EscapingConsole
 
         with EscapingConsole(stderr=True).status("building") as status:
             yield status.update

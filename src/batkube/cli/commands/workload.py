@@ -43,8 +43,8 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant, human_duration
 from batkube.kernel.quantities import CPU
-from batkube.kernel.text.console import EscapingConsole
-from batkube.kernel.text.terminal import visible
+from batkube.text.console import EscapingConsole
+from batkube.text.terminal import visible
 from batkube.workloads.history import Step
 from batkube.workloads.model import Workload
 from batkube.workloads.reader import format_of_name, read_workload

@@ -34,7 +34,7 @@ def _bar() -> Iterator[ProgressListener]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    from batkube.kernel.text.console import EscapingConsole
+    from batkube.text.console import EscapingConsole
 
     columns = (
         TextColumn("runs"),

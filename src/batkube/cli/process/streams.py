@@ -2,7 +2,7 @@
 
 They can be closed, full, or a pipe whose reader has exited (`| head -1`). No result may be lost: text that
 cannot be written is dropped, the command continues, and its exit code reports the failure. Control
-characters are escaped (`kernel.text.terminal`).
+characters are escaped (`text.terminal`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from batkube.kernel.text.terminal import EscapingStream
+from batkube.text.terminal import EscapingStream
 
 
 class TolerantFile(io.FileIO):

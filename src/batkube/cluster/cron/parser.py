@@ -16,8 +16,8 @@ from typing import NamedTuple
 from batkube.cluster.cron.schedules import ConstantDelaySchedule, FieldSchedule, Schedule
 from batkube.cluster.cron.time_zones import UnknownZone, zone_of
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration
-from batkube.kernel.text.go_format import go_quote
-from batkube.kernel.text.go_times import InvalidTime, parse_go_duration
+from batkube.text.go_format import go_quote
+from batkube.text.go_times import InvalidTime, parse_go_duration
 
 
 class InvalidSchedule(ValueError):

@@ -32,7 +32,7 @@ from batkube.kernel.instants import (
     rfc3339,
     seconds,
 )
-from batkube.kernel.text.go_format import go_quote
+from batkube.text.go_format import go_quote
 
 CRON_JOB = "cronjobs.batch"
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"

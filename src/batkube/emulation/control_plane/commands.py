@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from batkube.cluster.kubeconfigs import kubeconfig
-from batkube.kernel.files.private import write_private
+from batkube.files.private import write_private
 
 #: The name and group of each user, by the name of its kubeconfig.
 _USERS = {

@@ -7,7 +7,7 @@ from batkube.cluster.store import Key
 from batkube.execution.pods.container_plan import ContainerPlan
 from batkube.execution.pods.state import ContainerState
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
-from batkube.kernel.text.go_times import format_go_duration
+from batkube.text.go_times import format_go_duration
 from batkube.workloads.container_rules.rules import image_repository
 
 _REMEDY = "a rule (--rules) or the annotation batkube.io/duration can set it"

@@ -36,7 +36,7 @@ from batkube.execution.scripts.environment import CLAIM, ContainerFiles, VolumeF
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant, seconds
-from batkube.kernel.text.go_times import format_go_duration
+from batkube.text.go_times import format_go_duration
 from batkube.workloads.container_rules.rules import PROBES, ContainerRules
 
 #: The addresses of simulated pods; services have 10.96.0.0/12.

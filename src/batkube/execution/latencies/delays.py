@@ -22,9 +22,9 @@ from batkube.cluster.store import KubeObject
 from batkube.execution.latencies.image_pulls import NodeImages
 from batkube.execution.latencies.request_limit import RequestLimit
 from batkube.execution.latencies.system_pods import SystemPod
+from batkube.files.yaml_reader import read_yaml
 from batkube.kernel.distributions import Distribution, parse_distribution
 from batkube.kernel.errors import InputError, RunFailed
-from batkube.kernel.files.yaml_reader import read_yaml
 from batkube.kernel.instants import Duration, Instant, after, seconds
 from batkube.kernel.streams import Streams
 

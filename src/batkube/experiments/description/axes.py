@@ -14,8 +14,8 @@ from pathlib import Path
 
 from batkube.experiments.description.ranges import RANGE_KEYS, expand_range
 from batkube.kernel.errors import InputError
-from batkube.kernel.text.suggestions import check_names, suggestion
 from batkube.scenarios.keys import KEYS
+from batkube.text.suggestions import check_names, suggestion
 
 #: Keys of an axis that is not just a list or a mapping of labels.
 _AXIS_KEYS = ("key", "values", *RANGE_KEYS)

@@ -14,11 +14,11 @@ from batkube.experiments.description.axes import Axis, AxisReader, label_of
 from batkube.experiments.description.columns import reserved_columns
 from batkube.experiments.description.figures import read_figures
 from batkube.experiments.description.ranges import expand_range
+from batkube.files.yaml_reader import read_yaml
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.yaml_reader import read_yaml
-from batkube.kernel.text.suggestions import check_names, suggestion
 from batkube.scenarios.keys import KEYS
 from batkube.scenarios.scenario import TIME_LIMIT_KEY
+from batkube.text.suggestions import check_names, suggestion
 
 _KEYS = ("title", "description", "base", "axes", "seeds", "repeats", "exclude", "figures")
 #: Stands for the file if the experiment is a mapping, in messages and as base of relative paths.

@@ -15,9 +15,9 @@ from pathlib import Path
 from batkube.experiments.description.columns import SEED, number_columns, reserved_columns
 from batkube.experiments.description.conditions import Condition, as_number, read_conditions
 from batkube.kernel.errors import InputError
-from batkube.kernel.text.suggestions import check_names
 from batkube.outputs.job_statistics import UTILISATION_PREFIX
 from batkube.outputs.measures.metric_columns import JOB_COLUMNS, column_of, job_column_of
+from batkube.text.suggestions import check_names
 
 
 class FigureKind(enum.StrEnum):

@@ -13,7 +13,7 @@ from batkube.experiments.description.experiment_file import Experiment
 from batkube.experiments.description.ranges import label_in_seconds
 from batkube.experiments.plan.grid import Point, matches
 from batkube.kernel.errors import InputError
-from batkube.kernel.text.suggestions import check_names
+from batkube.text.suggestions import check_names
 
 #: Labels, of which a run must have one, by axis, `seed` or `repeat`.
 GridSelection = Mapping[str, Sequence[object]]

@@ -25,12 +25,12 @@ from batkube.experiments.report.grid_points import (
 )
 from batkube.experiments.report.results import columns_with_numbers
 from batkube.experiments.results.findings import Findings, read_findings
-from batkube.kernel.text.suggestions import check_names
 from batkube.outputs.files.derived_files import write_derived_file
 from batkube.outputs.measures.comparisons.comparability import Comparability, not_comparable
 from batkube.outputs.measures.intervals import Sample
 from batkube.outputs.measures.metric_columns import MetricColumn, column_of
 from batkube.outputs.pages.latex import LATEX_SIGNS, escape, footnote, math_number, tabular
+from batkube.text.suggestions import check_names
 
 #: Real times are left out of a paper's table by default.
 _EXCLUDED_COLUMNS = ("real_s",)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from batkube.experiments.description.columns import DIGEST, RUN, STATE, number_columns
 from batkube.experiments.results.result_files import read_description
 from batkube.experiments.running.folder import RESULTS_FILE, TIMINGS_FILE, RunState, run_folder
-from batkube.kernel.text.suggestions import check_names
 from batkube.outputs.files.manifest import read_manifest
 from batkube.outputs.measures.metric_columns import COMPLETED
 from batkube.outputs.measures.run_data.text_table import read_table
 from batkube.outputs.results import Results
+from batkube.text.suggestions import check_names
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -36,8 +36,8 @@ from batkube.experiments.running.folder import (
     FinishedRun,
     RunState,
 )
+from batkube.files.replacement import replace_on_success
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.replacement import replace_on_success
 from batkube.outputs.files.manifest import write_json
 from batkube.outputs.files.parquet import preload_parquet, write_parquet_file
 from batkube.version import __version__

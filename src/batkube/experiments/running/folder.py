@@ -23,8 +23,8 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
+from batkube.files.locks import open_lock_file, try_lock
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.locks import open_lock_file, try_lock
 from batkube.outputs.files.folder import (
     OutputFolder,
     check_not_link,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from batkube.kernel.files.xml_reader import XmlReader
+from batkube.files.xml_reader import XmlReader
 
 
 @dataclasses.dataclass(slots=True)

@@ -14,10 +14,10 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from batkube.files.xml_reader import XmlReader
 from batkube.graph.idsets import split_host
 from batkube.graph.resources import CONTAINMENT, ResourceGraph, Vertex
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.xml_reader import XmlReader
 
 _MEMORY = ("NUMANode",)
 _DEVICES = ("Bridge", "PCIDev", "OSDev")

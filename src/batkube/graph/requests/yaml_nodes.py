@@ -12,8 +12,8 @@ from typing import TypeVar
 
 import yaml
 
+from batkube.files.yaml_reader import yaml_tree
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.yaml_reader import yaml_tree
 
 _Decoded = TypeVar("_Decoded")
 

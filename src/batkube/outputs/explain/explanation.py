@@ -9,7 +9,6 @@ from pathlib import Path
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration
 from batkube.kernel.quantities import MACHINE
-from batkube.kernel.text.suggestions import suggestion
 from batkube.outputs.explain.evidence import Evidence
 from batkube.outputs.explain.model import ExecutionStory, Explanation, JobExplanation, PodExplanation
 from batkube.outputs.explain.nodes import explain_node
@@ -19,6 +18,7 @@ from batkube.outputs.explain.units import NEVER, Unit, node_names, owner_name, u
 from batkube.outputs.explain.waits import WaitAnalysis
 from batkube.outputs.playback.model import RecordedJob, RecordedNode, RecordedPod
 from batkube.outputs.playback.playback import Playback
+from batkube.text.suggestions import suggestion
 
 #: How many similar names a message lists.
 _SIMILAR_NAMES = 5

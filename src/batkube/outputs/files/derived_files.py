@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from batkube.kernel.files.replacement import open_atomically
+from batkube.files.replacement import open_atomically
 from batkube.outputs.files.manifest import add_to_manifest
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from batkube.kernel.files.replacement import replace_on_success
+from batkube.files.replacement import replace_on_success
 from batkube.outputs.files.confinement import is_relative
 from batkube.outputs.files.file_list import FileList, file_digest
 

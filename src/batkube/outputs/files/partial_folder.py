@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from batkube.kernel.files.locks import try_lock
+from batkube.files.locks import try_lock
 from batkube.outputs.files.manifest import file_list_in, read_manifest
 
 _NAME = re.compile(r"\.(?P<name>.+)\.partial-[a-z0-9_]{8}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from batkube.kernel.files.yaml_reader import read_yaml
+from batkube.files.yaml_reader import read_yaml
 from batkube.outputs.pages.latex import escape
 from batkube.version import __version__
 

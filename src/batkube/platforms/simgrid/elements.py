@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from batkube.files.xml_reader import XmlReader
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.xml_reader import XmlReader
 
 #: Containers of hosts. `AS` is the former name of a zone; a `cabinet` is a set of hosts in a Cluster zone.
 ZONES = ("zone", "AS")

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from batkube.files.yaml_reader import read_yaml
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.yaml_reader import read_yaml
 from batkube.policies.registry.catalogue import policy_names
 from batkube.programs.observation.decision_log import VERBOSITY, VERBOSITY_FLAGS
 from batkube.programs.program import Builder, ExternalProgram

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.x509.oid import NameOID
 
-from batkube.kernel.files.private import write_private
+from batkube.files.private import write_private
 from batkube.kernel.instants import EPOCH
 
 #: Certificates are valid before the run, when programs start, and for as long as virtual time can last.

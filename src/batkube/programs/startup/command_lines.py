@@ -10,7 +10,7 @@ import yaml
 
 from batkube.cluster.kubeconfigs import kubeconfig
 from batkube.cluster.mapping import DEFAULT_SCHEDULER
-from batkube.kernel.files.private import write_private
+from batkube.files.private import write_private
 from batkube.programs.program import ExternalProgram
 from batkube.schedulers.named_programs import fill_placeholders
 

@@ -22,8 +22,8 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from batkube.files.locks import try_lock
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.locks import try_lock
 from batkube.programs.startup.command_lines import ProgramFolder
 from batkube.schedulers.build.cache_permissions import check_permissions, make_private_folder
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 
-from batkube.kernel.files.private import write_private
+from batkube.files.private import write_private
 from batkube.programs.startup.certificates import write_certificates
 
 MOUNT_PATH = Path("/var/run/secrets/kubernetes.io/serviceaccount")

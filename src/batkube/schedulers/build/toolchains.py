@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from batkube.files.locks import open_lock_file, try_lock, wait_for_lock
 from batkube.kernel.error_causes import out_of_memory
 from batkube.kernel.errors import InputError, RunFailed
-from batkube.kernel.files.locks import open_lock_file, try_lock, wait_for_lock
 from batkube.schedulers.build.cache_permissions import OWNER_ONLY_UMASK, check_permissions, make_private_folder
 from batkube.schedulers.overlay import SUPPORTED_MINORS
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from batkube.files.yaml_reader import read_yaml
 from batkube.kernel.distributions import Distribution, parse_distribution
-from batkube.kernel.files.yaml_reader import read_yaml
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, duration
 from batkube.kernel.quantities import CPU, MEMORY
 from batkube.workloads import fields as require

@@ -18,7 +18,7 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration
 from batkube.kernel.quantities import MEMORY
 from batkube.kernel.streams import Streams
-from batkube.kernel.text.suggestions import suggestion
+from batkube.text.suggestions import suggestion
 from batkube.workloads.model import Workload
 from batkube.workloads.reader import read_workload
 from batkube.workloads.synthetic import generators, option_values

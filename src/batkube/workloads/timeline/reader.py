@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeGuard
 
+from batkube.files.yaml_reader import read_yaml, yaml_documents
 from batkube.kernel.distributions import Distribution, parse_distribution
-from batkube.kernel.files.yaml_reader import read_yaml, yaml_documents
 from batkube.kernel.instants import Duration, Instant, duration, seconds
-from batkube.kernel.text.label_syntax import label_value, qualified_name
+from batkube.text.label_syntax import label_value, qualified_name
 from batkube.workloads import fields as require
 from batkube.workloads.fields import Place
 from batkube.workloads.files import read_bytes

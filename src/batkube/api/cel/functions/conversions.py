@@ -8,8 +8,8 @@ from typing import Any
 from batkube.api.cel.functions.times import format_duration, format_timestamp
 from batkube.api.cel.syntax.lexer import Unsigned
 from batkube.api.cel.values import CelError, checked_integer
-from batkube.kernel.text.go_format import go_value
-from batkube.kernel.text.numbers import parse_float, parse_int
+from batkube.kernel.numbers import parse_float, parse_int
+from batkube.text.go_format import go_value
 
 _NS = 10**9
 _TRUE, _FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE", "false", "False")

@@ -11,8 +11,8 @@ from batkube.api.cel.functions import regex
 from batkube.api.cel.functions.times import format_duration, format_timestamp
 from batkube.api.cel.syntax.lexer import Value
 from batkube.api.cel.values import CelDuration, CelError, Timestamp, type_name
-from batkube.kernel.text.go_format import go_quote, go_value
-from batkube.kernel.text.numbers import parse_int
+from batkube.kernel.numbers import parse_int
+from batkube.text.go_format import go_quote, go_value
 
 _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 _UPPER = {lower: upper for upper, lower in _LOWER.items()}

@@ -9,7 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from batkube.api.cel.values import CelDuration, CelError, Timestamp
-from batkube.kernel.text.numbers import parse_int
+from batkube.kernel.numbers import parse_int
 
 _NS = 10**9
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from batkube.kernel.text.numbers import parse_float, parse_int
+from batkube.kernel.numbers import parse_float, parse_int
 
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r\n\f]+|//[^\n]*)

@@ -22,7 +22,7 @@ import msgspec
 
 from batkube.api.requests.webhooks.calls import WebhookRequest, WebhookResponse
 from batkube.kernel.stopwatch import Stopwatch
-from batkube.kernel.text.go_format import go_quote
+from batkube.text.go_format import go_quote
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -19,7 +19,7 @@ from batkube.api.printing.printers import Column, Printer, column
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
-from batkube.kernel.text.go_format import go_value
+from batkube.text.go_format import go_value
 
 #: The columns of a version without printer columns (apiextensions: getColumnsForVersion).
 _AGE_COLUMN = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from batkube.api.custom.schemas.structural import StructuralSchema
 from batkube.api.validation import field_errors
 from batkube.api.validation.field_errors import FieldError, go_quote
-from batkube.kernel.text.go_format import go_value
+from batkube.text.go_format import go_value
 
 _LARGEST_JSON_INTEGER = 2**53 - 1
 

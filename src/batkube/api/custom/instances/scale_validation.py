@@ -12,7 +12,7 @@ from batkube.api.groups.autoscaling.scales import ScalePaths
 from batkube.api.validation import field_errors
 from batkube.api.validation.field_errors import FieldError
 from batkube.cluster.store import KubeObject
-from batkube.kernel.text.go_format import go_value
+from batkube.text.go_format import go_value
 
 _INT32_MAX = 2**31 - 1
 _GO_TYPES = {

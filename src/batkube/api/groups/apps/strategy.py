@@ -6,7 +6,7 @@ from typing import Any
 
 from batkube.api.groups.core.pods.strategy import prepare_workload_template
 from batkube.api.groups.kind_model.context import StrategyContext
-from batkube.kernel.text.numbers import parse_int
+from batkube.kernel.numbers import parse_int
 
 #: The annotation that keeps templateGeneration, which apps/v1 does not have.
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"

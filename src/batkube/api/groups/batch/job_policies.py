@@ -12,8 +12,8 @@ from typing import Any
 
 from batkube.api.validation.names import byte_length, qualified_name
 from batkube.api.validation.problems import OMITTED, Problems
-from batkube.kernel.text.go_format import go_quote
-from batkube.kernel.text.numbers import parse_int
+from batkube.kernel.numbers import parse_int
+from batkube.text.go_format import go_quote
 
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 _OPERATORS = ("In", "NotIn")

@@ -18,7 +18,7 @@ from batkube.api.validation.problems import NOT_NEGATIVE
 from batkube.api.verbs.handlers.object_request import ObjectRequest
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, human_duration, instant_of, rfc3339
-from batkube.kernel.text.numbers import parse_int
+from batkube.kernel.numbers import parse_int
 
 _NOT_POSITIVE = "must be greater than 0"
 #: The log of a pod that is not assigned to a node.

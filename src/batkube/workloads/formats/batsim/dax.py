@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from batkube.files.xml_reader import XmlReader
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.xml_reader import XmlReader
 from batkube.kernel.instants import Duration, seconds
 from batkube.workloads.files import read_bytes
 

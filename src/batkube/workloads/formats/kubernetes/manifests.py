@@ -13,11 +13,11 @@ from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 
+from batkube.files.yaml_reader import yaml_documents
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
-from batkube.kernel.files.yaml_reader import yaml_documents
 from batkube.kernel.instants import Instant, TooLong
-from batkube.kernel.text.numbers import parse_int
+from batkube.kernel.numbers import parse_int
 from batkube.workloads import fields as require
 from batkube.workloads import names
 from batkube.workloads.delay_profiles import DelayProfiles

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from batkube.kernel.text.numbers import parse_int
+from batkube.kernel.numbers import parse_int
 from batkube.workloads.files import open_lines
 from batkube.workloads.history import STEP_LABEL, step_text, steps_in
 from batkube.workloads.model import TraceHeader

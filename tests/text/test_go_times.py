@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.kernel.text.go_times import InvalidTime, normalize_duration, normalize_micro_time, normalize_time
+from batkube.text.go_times import InvalidTime, normalize_duration, normalize_micro_time, normalize_time
 
 
 def test_times_are_stored_in_utc() -> None:

@@ -10,8 +10,8 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from batkube.kernel.text.console import EscapingConsole
-from batkube.kernel.text.terminal import EscapingStream, visible
+from batkube.text.console import EscapingConsole
+from batkube.text.terminal import EscapingStream, visible
 
 TITLE = "\x1b]0;owned\x07"
 

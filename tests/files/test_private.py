@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from batkube.kernel.files.private import write_private
+from batkube.files.private import write_private
 
 
 @pytest.mark.parametrize("content", ["secret", b"secret"])

@@ -9,8 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batkube.files.yaml_reader import read_yaml
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.yaml_reader import read_yaml
 
 
 def written(folder: Path, text: str) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from batkube.kernel.text.terminal import visible
+from batkube.text.terminal import visible
 
 
 class EscapingConsole(Console):

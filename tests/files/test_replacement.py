@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from batkube.files.replacement import replace_on_success, write_atomically
 from batkube.kernel.errors import InputError
-from batkube.kernel.files.replacement import replace_on_success, write_atomically
 
 
 def test_a_replaced_file_has_default_permissions(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.kernel.text.numbers import parse_float, parse_int
+from batkube.kernel.numbers import parse_float, parse_int
 
 DIGITS = st.text("0123456789", min_size=1, max_size=1500)
 

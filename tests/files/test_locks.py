@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from batkube.kernel.files.locks import open_lock_file, try_lock, wait_for_lock
+from batkube.files.locks import open_lock_file, try_lock, wait_for_lock
 
 
 def test_lock_has_one_holder_until_its_file_is_closed(tmp_path: Path) -> None:
