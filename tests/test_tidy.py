@@ -59,11 +59,14 @@ def names_called(function: ast.FunctionDef) -> set[str]:
 
 
 def asserts(function: ast.FunctionDef, asserting: Collection[str]) -> bool:
-    """Return whether a function asserts something, itself or through one of the functions `asserting`."""
+    """Return whether a function asserts something, itself or through one of the functions `asserting`.
+
+    Playwright's assertions begin with `expect(…)`.
+    """
     called = names_called(function)
     return (
         any(isinstance(node, ast.Assert) for node in ast.walk(function))
-        or bool(called & {"raises", "fail", "AssertionError", *asserting})
+        or bool(called & {"raises", "fail", "AssertionError", "expect", *asserting})
         or any(name.startswith("assert_") for name in called)
     )
 

@@ -14,9 +14,12 @@ from tests.page.pages import OpenPage, PageOpener
 import batkube
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium, without a window. Playwright's own download is not used."""
+    """Chromium, without a window. Playwright's own download is not used.
+
+    While Playwright runs, the thread has a running event loop, with which tests of other modules could not start one.
+    """
     sync_api = pytest.importorskip("playwright.sync_api", reason="needs `pip install 'batkube[dev]'`")
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if path is None:

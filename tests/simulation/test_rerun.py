@@ -247,6 +247,7 @@ def test_outputs_that_were_left_out_can_be_written_by_a_rerun(home: Path) -> Non
         "jobs.csv",
         "journal.jsonl",
         "manifest.json",
+        "nodes.csv",
         "schedule.csv",
     ]
     assert manifest_of(home / "out")["left_out"] == ["pods.csv", "machine_states.csv"]

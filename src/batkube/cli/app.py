@@ -31,7 +31,7 @@ _COMMANDS = {
     "compare": "Compare runs of one workload, metric by metric.",
     "fairness": "Measure fairness between the users of a run.",
     "calibrate": "Fit latencies to recorded runs.",
-    "export": "Export a run to Perfetto, Chrome or Parquet.",
+    "export": "Export a run to Perfetto, Chrome's trace viewer or Parquet.",
     "explain": "Explain why a job, pod or node was where it was.",
     "report": "Write a report of a run or an experiment as one HTML file.",
     "doctor": "Check the requirements of Batkube on this machine.",

@@ -17,8 +17,8 @@ from tests.experiments.conftest import Study
 
 import batkube
 from batkube.experiments.results.result_files import label_as_number, read_results
-from batkube.experiments.results.table_files import arrow_array
 from batkube.outputs.files.manifest import add_to_manifest
+from batkube.outputs.files.parquet import arrow_array
 
 AXES = {"scheduler": ["policy:fcfs", "policy:sjf"]}
 

@@ -52,9 +52,9 @@ def test_caches_of_policies_equal_the_cluster(policy: str, case: dict[str, objec
 def test_a_policy_that_misses_the_end_of_a_pod_has_a_phantom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, workload, hear = tmp_path / "out", tmp_path / "jobs.json", PolicyScheduler._handle_execution_pods
 
-    def deaf_to_one_end(self: PolicyScheduler, batch: Batch) -> bool:
+    def deaf_to_one_end(self: PolicyScheduler, batch: Batch, now: Instant) -> bool:
         is_end_of_1 = batch.type is not ADDED and "default/w0-1" in batch.keys
-        return False if is_end_of_1 else hear(self, batch)
+        return False if is_end_of_1 else hear(self, batch, now)
 
     monkeypatch.setattr(PolicyScheduler, "_handle_execution_pods", deaf_to_one_end)
     profiles = {"short": {"type": "delay", "delay": 100}, "long": {"type": "delay", "delay": 300}}
