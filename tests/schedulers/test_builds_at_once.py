@@ -71,9 +71,9 @@ def stuck_go(tmp_path: Path) -> Path:
 [ "$1" = build ] || exec {real_go()} "$@"
 while [ "$1" != -o ]; do shift; done
 echo half > "$2"
-trap 'touch {folder}/interrupted; exit 1' INT
+trap 'touch {folder}/interrupted; kill $!; exit 1' INT
 echo yes > {folder}/is-building
-while :; do sleep 0.05; done
+sleep 1000 & wait $!  # while bash waits for a command in the foreground, it may lose the signal
 """
     )
     script.chmod(0o755)

@@ -23,6 +23,8 @@ from batkube.schedulers.recipes import BuildRecipe
 #: The number of progress reports during a compilation.
 _PROGRESS_REPORTS = 20
 _MAX_LINES = 60
+#: Real seconds that an interrupted build has to end.
+_GRACE_S = 20.0
 #: Errors of Go for a module or version that does not exist (cmd/go, and the responses of proxies that it passes on).
 _UNKNOWN_VERSION = re.compile(
     r"unknown revision|invalid version|malformed module path|\b(403 Forbidden|404 Not Found|410 Gone)\b|no such file"
@@ -83,10 +85,19 @@ def compile_program(recipe: BuildRecipe, command: Sequence[str], work: Path, tot
                 if count % step == 0:
                     report(f"compiling: {count} of at most {total} packages")
         except BaseException:
-            process.send_signal(signal.SIGINT)  # Go then stops its compilers and removes its temporary files
+            _interrupt(process)
             raise
     if process.returncode:
         raise _build_error(recipe, command, list(last_lines))
+
+
+def _interrupt(process: subprocess.Popen[str]) -> None:
+    """Let Go stop its compilers and remove its temporary files; kill it if it does not."""
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(_GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def _build_error(recipe: BuildRecipe, command: Sequence[str], lines: list[str]) -> BatkubeError:
