@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from batkube.outputs.files.parquet import Column
+from batkube.outputs.measures.run_data.jobs_frame import TEXT_COLUMNS
 from batkube.outputs.measures.run_data.run_files import COUNT_PREFIX
 from batkube.outputs.measures.run_data.text_table import read_table
 from batkube.outputs.playback.deltas import Delta
@@ -17,14 +18,7 @@ from batkube.outputs.playback.playback import Playback
 #: Columns of texts; a job or user may be called `007`. Other columns have texts if a cell is not a number.
 _TEXT_COLUMNS = frozenset(
     {
-        "job_id",
-        "workload_name",
-        "profile",
-        "final_state",
-        "allocated_resources",
-        "metadata",
-        "user",
-        "scheduler",
+        *TEXT_COLUMNS,
         "serves",
         "submitted_as",
         "pod",
