@@ -27,6 +27,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from api import PODS, Served, ours, pod, request, under_load  # also adds the folder of the tests to the path
+from client_processes import running
 from clients.kubectl import Kubectl, build_kubectl
 
 _SILENT = 1000
@@ -103,14 +104,8 @@ def attackers(url: str, *attacks: Callable[[str], None]) -> Iterator[None]:
     processes = [
         multiprocessing.Process(target=attack_with_low_priority, args=(attack, url), daemon=True) for attack in attacks
     ]
-    for process in processes:
-        process.start()
-    try:
+    with running(processes):
         yield
-    finally:
-        for process in processes:
-            process.kill()
-            process.join()
 
 
 # The user

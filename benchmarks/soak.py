@@ -41,6 +41,7 @@ from api import PODS, Served, ours, pod  # also adds the folder of the tests to 
 from batkube.emulation.client.connection import ClusterConnection
 from batkube.emulation.control_plane.commands import NO_LIMITS
 from batkube.emulation.control_plane.plane import control_plane
+from client_processes import running
 from clients.kubectl import Kubectl, build_kubectl
 from hostile import kubectl_times_ms
 from soak_clients import Access, Recorder, Report, WatchCounts, change_and_read, change_priority, watch_pods
@@ -215,14 +216,8 @@ def clients(access: Access, reports: multiprocessing.Queue[Report], options: arg
         multiprocessing.Process(target=_watch, args=(access, reports, WatchCounts(*options.watches)), daemon=True),
         multiprocessing.Process(target=_change_and_read, args=(access, reports, options.rate), daemon=True),
     ]
-    for process in processes:
-        process.start()
-    try:
+    with running(processes):
         yield
-    finally:
-        for process in processes:
-            process.kill()
-            process.join()
 
 
 @contextlib.contextmanager
