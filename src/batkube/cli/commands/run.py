@@ -84,6 +84,13 @@ _Api = Annotated[
         help="Enable an optional API version, e.g. admissionregistration.k8s.io/v1beta1; may be repeated.",
     ),
 ]
+_Kubernetes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VERSION",
+        help="The version of Kubernetes whose API is served: 1.34 to 1.37; by default 1.34, or what a program needs.",
+    ),
+]
 _Until = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="End the run at this virtual time, e.g. 3d; required if something never ends."),
@@ -202,6 +209,7 @@ def run(
     attach: _Attach = None,
     controllers: _Controllers = None,
     api: _Api = None,
+    kubernetes: _Kubernetes = None,
     until: _Until = None,
     audit: _Audit = None,
     deterministic: _Deterministic = None,
