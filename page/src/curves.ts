@@ -18,7 +18,7 @@ export class Curves {
     this.extend();
   }
 
-  /** Follow the run to its last delta. */
+  /** Add the values after each new delta of the run. */
   extend(): void {
     const { run, fold } = this;
     fold.resize();

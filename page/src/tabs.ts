@@ -1,4 +1,4 @@
-/** Tabs with the keyboard habits of the ARIA Authoring Practices: arrow keys move between them. */
+/** Tabs with the keyboard behaviour of the ARIA Authoring Practices: arrow keys move between them. */
 
 import { element } from "./dom.js";
 

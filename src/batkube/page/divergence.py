@@ -12,7 +12,7 @@ from batkube.outputs.playback.deltas import DeltaKind
 from batkube.outputs.playback.playback import Playback
 
 #: InstantBindings that are listed by name; the others are counted.
-_MOST = 4
+_MAX_NAMES = 4
 
 InstantBindings = tuple[Instant, Counter[tuple[str, str]]]
 """An instant, and what was bound then: names of pods, each with the name of its node."""
@@ -43,5 +43,5 @@ def _text(decisions: Counter[tuple[str, str]]) -> str:
     names = [f"{pod} to {node}" for pod, node in sorted(decisions.elements())]
     if not names:
         return "binds nothing else at this instant"
-    more = f" and {len(names) - _MOST:,} more" if len(names) > _MOST else ""
-    return f"binds {', '.join(names[:_MOST])}{more}"
+    more = f" and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
+    return f"binds {', '.join(names[:_MAX_NAMES])}{more}"

@@ -1,7 +1,7 @@
 """The history of a workload file: the commands that made it, each with its options, its sources and what it changed.
 
-A converted trace is not the trace. Its header therefore has a *step* for each command, oldest first, as one line of
-JSON: in comments of SWF and manifests, in a key of Batsim JSON. A conversion of a converted file keeps the steps.
+A converted trace differs from the original. Its header therefore has a *step* for each command, oldest first, as a line
+of JSON: in comments of SWF and manifests, in a key of Batsim JSON. A conversion of a converted file keeps the steps.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> list[str]:
-        """What was changed, and the notes, as phrases with their numbers."""
+        """The counts of changes and of notes, as phrases."""
         changes = [f"{count:,} {what}" for what, count in self.changes.items()]
         return [*changes, *(f"{count:,} × {message}" for message, count in self.notes.items())]
 

@@ -106,4 +106,4 @@ def test_shares_of_users_are_drawn_over_time_and_runs_have_labels(tmp_path: Path
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "u.svg").stat().st_size > 5000
     assert "Jobs, against one" in compared.stdout
-    assert (short.returncode, "given 1 times, for 2 runs" in short.stderr) == (2, True)
+    assert (short.returncode, "given 1 times for 2 runs" in short.stderr) == (2, True)

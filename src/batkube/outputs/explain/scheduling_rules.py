@@ -1,4 +1,4 @@
-"""What the outputs can derive from the name of a scheduler: its order, and by which rule jobs overtake."""
+"""The rules of known schedulers, by name: the order of the queue, and when a job may overtake."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class SchedulingRule(msgspec.Struct, frozen=True):
-    """The rule of a scheduler, as far as it explains waits."""
+    """How a scheduler orders its queue, and by which rule jobs overtake."""
 
     #: What its order is by, if the first waiting job blocks all others: `submission`, `estimate`, `priority`; else "".
     strict_order: str = ""

@@ -32,7 +32,7 @@ def chrome_trace(items: Iterable[Item], end: Instant, description: dict[str, obj
 
 
 class _Events:
-    """Translates items, and records what later ones need."""
+    """Converts items to trace events. Keeps the tracks and slices to which later items refer."""
 
     def __init__(self, end: Instant) -> None:
         self._end = end

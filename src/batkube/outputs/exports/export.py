@@ -40,7 +40,7 @@ def _save_tables(run: str | Path, path: Path, *, force: bool) -> None:
     playback = Playback.read(run)
     with folder.writing():
         for table in run_tables(playback):
-            write_parquet_file(folder.file(f"{table.name}.parquet"), table.columns, table.floats)
+            write_parquet_file(folder.file(f"{table.name}.parquet"), table.columns, table.float_columns)
         folder.seal({"batkube": __version__, "export": _description(playback)})
 
 

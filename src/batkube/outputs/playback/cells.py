@@ -1,4 +1,4 @@
-"""Cells of a run's tables as instants and amounts, exactly: no binary float is involved."""
+"""Parses the cells of a run's tables exactly, without binary floats: instants, numbers and amounts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RESOLUTION = 1000
 
 
 def at_resolution(at: int) -> Instant:
-    """Return an exact instant as the tables have it: rounded half up to a microsecond, as by `format_seconds`."""
+    """Round an instant half up to a microsecond, the resolution of the tables, as `format_seconds` does."""
     rounded = (abs(at) + _RESOLUTION // 2) // _RESOLUTION * _RESOLUTION
     return Instant(-rounded if at < 0 else rounded)
 
@@ -51,7 +51,7 @@ class Cells:
         return instants
 
     def present_instants(self, column: str) -> list[Instant]:
-        """Return a column of seconds without empty cells."""
+        """Return a column of seconds. Raises InputError if a cell is empty."""
         instants = []
         for row, instant in enumerate(self.instants(column)):
             if instant is None:
@@ -76,7 +76,7 @@ class Cells:
         return counts
 
     def amounts(self, columns: dict[str, str]) -> list[dict[str, int]]:
-        """Return the amounts of each row: `columns` has the resource of each column. Equal rows share one dict."""
+        """Return the amounts of each row by resource; `columns` maps columns to resources. Equal rows share a dict."""
         known: dict[tuple[str, ...], dict[str, int]] = {}
         cells = zip(*(self.texts(column) for column in columns), strict=True)
         amounts = []

@@ -19,7 +19,7 @@ _REQUIRED = ("job_id", "workload_name", "submission_time", "starting_time", "fin
 
 @dataclass(slots=True)
 class _Attempts:
-    """The executions of a job, as far as the journal was read."""
+    """The executions of a job so far, while the journal is read."""
 
     over: list[Execution] = field(default_factory=list)
     queued: Instant | None = None

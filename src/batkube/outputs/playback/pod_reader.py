@@ -71,7 +71,7 @@ def _requests(cells: Cells, *, whole_machines: bool) -> Sequence[Mapping[str, in
 def _in_order(
     created: Instant, bound: Instant | None, started: Instant | None, ended: Instant | None
 ) -> tuple[Instant | None, Instant | None, Instant | None]:
-    """Return the times of a pod in order: those of an emulated run come from watches, which may have missed some."""
+    """Return the times of a pod, made ascending: those of an emulated run come from watches, which may miss some."""
     bound = started if bound is None else bound
     times: list[Instant | None] = []
     latest = created

@@ -181,7 +181,7 @@ def _generated_job_counts(runs: Sequence[RunFacts]) -> Iterator[str]:
 
 
 def _histories(runs: Sequence[RunFacts]) -> Iterator[str]:
-    """Yield a sentence on each workload file that commands of Batkube made, because a converted trace is another."""
+    """Yield a sentence for each workload file that Batkube made: a converted trace differs from the original."""
     entries = (entry for run in runs for entry in histories_in(run.manifest))
     yield from dict.fromkeys(f"`{Path(path).name}` was {made_by(steps)}." for path, steps in entries)
 

@@ -56,7 +56,7 @@ def write_nodes(path: Path, register: MachineRegistry) -> None:
 
 
 def write_machines(path: Path, machines: Iterable[Machine]) -> None:
-    """Write a row for each machine, as nodes that existed throughout."""
+    """Write a row per machine: a node that existed during the whole run."""
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(",".join(NODE_COLUMNS) + "\n")
         for machine in machines:

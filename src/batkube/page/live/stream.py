@@ -1,7 +1,7 @@
-"""The stream of a live page: chunks of columns, each made when a page asks for news.
+"""The stream of a live page: chunks of columns, each encoded when a page requests it.
 
 A cursor is the number of chunks that a page has. A page that reconnects sends its last cursor and receives the chunks
-since, so that it shows what a page that was never disconnected shows. Nothing is encoded while no page is open.
+since, so it shows the same as a page that was never disconnected. Nothing is encoded while no page is open.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from batkube.page.live.recorder import Recorder
 
 
 class DeltaStream:
-    """Encodes what a recorder has recorded, for any number of pages."""
+    """Encodes the records of a recorder, for any number of pages."""
 
     def __init__(self, recorder: Recorder, resources: Sequence[str]) -> None:
         self._recorder = recorder
@@ -28,7 +28,7 @@ class DeltaStream:
         self._lock = threading.Lock()
 
     def finish(self) -> None:
-        """Record that nothing will follow."""
+        """Mark the stream as complete."""
         self._is_over = True
 
     def answer(self, parameters: Mapping[str, str]) -> tuple[str, bytes]:
@@ -36,13 +36,13 @@ class DeltaStream:
         since = parameters.get("since", "")
         with self._lock:
             is_over = self._is_over
-            self._encode_news()
+            self._encode_new_rows()
             chunks = self._chunks
             first = int(since) if since.isascii() and since.isdecimal() and int(since) <= len(chunks) else 0
             content = {"cursor": str(len(chunks)), "chunks": chunks[first:], "isOver": is_over}
             return "application/json", msgspec.json.encode(content)
 
-    def _encode_news(self) -> None:
+    def _encode_new_rows(self) -> None:
         recorder, sent = self._recorder, self._sent
         end = recorder.now
         # The deltas are counted first: the nodes, jobs and pods that they name were appended before them.

@@ -92,7 +92,7 @@ def compile_program(recipe: BuildRecipe, command: Sequence[str], work: Path, tot
 
 
 def _interrupt(process: subprocess.Popen[str]) -> None:
-    """Let Go stop its compilers and remove its temporary files; kill it if it does not."""
+    """Interrupt Go, so that it stops its compilers and removes its temporary files; kill it if it does not exit."""
     process.send_signal(signal.SIGINT)
     try:
         process.wait(_GRACE_S)

@@ -59,7 +59,7 @@ _OFFSETS_S = (0, 30, -30, 20, -20, 10, -10)
 
 
 def estimate_counts(jobs: int, longest_s: int, rng: random.Random) -> dict[int, int]:
-    """Return the number of jobs by estimate in seconds; `longest_s`, of at least an hour, is the longest estimate."""
+    """Return the number of jobs by estimate in seconds; `longest_s`, at least an hour, is the longest estimate."""
     head = _head_shares(longest_s, rng)
     tail = _tail_shares(max(0, different_estimates(jobs) - len(head)), longest_s, set(head), rng)
     shares = head | tail
@@ -69,7 +69,7 @@ def estimate_counts(jobs: int, longest_s: int, rng: random.Random) -> dict[int, 
 def assigned_estimates(
     run_times_s: Sequence[float], counts: dict[int, int], rng: random.Random
 ) -> tuple[list[int], int]:
-    """Return an estimate above each run time, in the order of the run times, and how many the model had too low.
+    """Return an estimate above each run time, in the order of the run times, and how many had to be raised.
 
     The longest job takes a random one of the estimates above its run time, then the next one, and so on. If the model
     has too few estimates above the run times, as for many jobs of nearly the longest estimate, some are raised.
