@@ -88,12 +88,12 @@ $(BIN)/python:
 		apt-get update -q && apt-get install -y -q python3-venv && $(PYTHON) -m venv $(VENV); }
 
 $(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "installing batkube into $(VENV)"
+	@echo "installing batkube into $(VENV) (about a minute)"
 	@$(BIN)/python $(PIP) install -c constraints.txt -e . || { $(NOT_INSTALLED); }
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "installing batkube and its test tools into $(VENV)"
+	@echo "installing batkube and its test tools into $(VENV) (about a minute)"
 	@$(BIN)/python $(PIP) install -c constraints.txt -e '.[dev]' || { $(NOT_INSTALLED); }
 	@touch $@ $(VENV)/.run
 
