@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP := -m pip --quiet --disable-pip-version-check
 NOT_INSTALLED = echo "pip could not install the packages (see above): it needs PyPI, or a mirror in PIP_INDEX_URL" >&2; exit 1
 # All but what builds real schedulers or needs a real control plane.
-LOWEST_TESTS := $(addprefix tests/,api calibration cli cluster controllers execution experiments files kernel outputs platforms policies text workloads)
+LOWEST_TESTS := $(addprefix tests/,api calibration cli cluster controllers execution experiments files kernel outputs platforms policies protobuf text workloads)
 
 .PHONY: browser demo test test-all check format golden fuzz benchmark reality conformance docs dist lock test-lowest clean
 

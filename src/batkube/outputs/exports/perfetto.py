@@ -11,7 +11,9 @@ import struct
 from collections.abc import Iterable, Iterator
 
 from batkube.kernel.instants import Instant
-from batkube.kernel.varints import (
+from batkube.outputs.exports.timeline.items import InstantMark, Item, SliceBegin, SliceEnd, Track, TrackGroup, Value
+from batkube.outputs.playback.model import Field
+from batkube.protobuf.varints import (
     BYTES,
     FIXED64,
     VARINT,
@@ -20,8 +22,6 @@ from batkube.kernel.varints import (
     field_tag,
     length_delimited,
 )
-from batkube.outputs.exports.timeline.items import InstantMark, Item, SliceBegin, SliceEnd, Track, TrackGroup, Value
-from batkube.outputs.playback.model import Field
 
 #: All packets belong to one sequence, which has one table of interned names.
 _SEQUENCE = 1
