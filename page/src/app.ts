@@ -316,7 +316,7 @@ export class App implements View {
     this.isFollowing = this.isLive;
   }
 
-  /** Go to the nearest instant, later or earlier, at which a pod is bound. */
+  /** Go to the next or the previous instant at which a pod is bound. */
   private step(direction: 1 | -1): void {
     this.player.stop();
     let target = direction > 0 ? Infinity : -Infinity;

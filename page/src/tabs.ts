@@ -36,7 +36,7 @@ export class Tabs {
     this.render();
   }
 
-  /** Replace the content. The button that has the focus keeps it, by its position. */
+  /** Rebuild the content. The focus stays on the control at the same position. */
   render(): void {
     const tab = this.tabs.find(({ id }) => id === this.current)!;
     this.heads.forEach((head, index) => {

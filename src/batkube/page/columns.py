@@ -26,8 +26,8 @@ _STATUSES = {str(status): position for position, status in enumerate(NodeStatus)
 def resources_of(nodes: Iterable[RecordedNode]) -> tuple[str, ...]:
     """Return the resources that any node has: the usual ones first, then the others by name."""
     names = {name for node in nodes for name, amount in node.capacity.items() if amount}
-    usual = [name for name in _USUAL_RESOURCES if name in names]
-    return (*usual, *sorted(names.difference(usual)))
+    usual_resources = [name for name in _USUAL_RESOURCES if name in names]
+    return (*usual_resources, *sorted(names.difference(usual_resources)))
 
 
 class ColumnEncoder:

@@ -33,7 +33,7 @@ def first_divergence(one: Playback, other: Playback) -> dict[str, Any] | None:
 
 
 def _decisions(playback: Playback) -> Iterator[InstantBindings]:
-    """Yield the bindings of each instant that has some."""
+    """Yield the instants at which pods are bound, with their bindings."""
     bindings = (delta for delta in playback.deltas if delta.kind is DeltaKind.POD_BOUND)
     for at, deltas in groupby(bindings, key=lambda delta: delta.at):
         yield at, Counter((playback.pods[delta.number].name, delta.node) for delta in deltas)

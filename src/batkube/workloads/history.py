@@ -82,12 +82,12 @@ def step_text(step: Step) -> str:
 
 
 def steps_in(values: Iterable[str]) -> tuple[tuple[Step, ...], int]:
-    """Parse steps from lines of JSON; the number counts those that are not readable."""
+    """Parse steps from lines of JSON. Also return the number of steps that are not readable."""
     return _readable(lambda value: msgspec.json.decode(value, type=Step), values)
 
 
 def converted_steps(values: object) -> tuple[tuple[Step, ...], int]:
-    """Return steps from decoded JSON; the number counts those that are not readable."""
+    """Convert steps from decoded JSON. Also return the number of steps that are not readable."""
     if not isinstance(values, list):
         return (), int(values is not None)
     return _readable(lambda value: msgspec.convert(value, Step), values)

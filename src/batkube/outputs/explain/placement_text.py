@@ -81,7 +81,7 @@ class PlacementText:
     def _period_lines(self, period: WaitPeriod) -> Iterator[str]:
         span = f"{exact_time(period.begin)} – {end_text(period.end)}"
         if period.cause is Cause.ORDER:
-            first = f"{period.first_count} jobs, at last {period.first}" if period.first_count > 1 else period.first
+            first = f"{period.first_count} jobs, lastly {period.first}" if period.first_count > 1 else period.first
             yield f"{span}  behind {first}: {_ORDERS.get(period.order, period.order)}"
         elif period.cause is Cause.RESERVATION:
             free = f"free {self._counted} were reserved for {period.first or 'other jobs'}"

@@ -12,7 +12,7 @@ class SchedulingRule(msgspec.Struct, frozen=True):
     strict_order: str = ""
     #: For whom it holds free resources back: the `first` waiting job, or `any`; "" if it does not.
     reserves_for: str = ""
-    #: Whether a higher priority alone may decide who is placed first.
+    #: Whether a higher priority alone may decide which job is placed first.
     has_priorities: bool = False
     #: Whether a job is placed as soon as it fits, so that smaller ones overtake.
     compares_requests: bool = False

@@ -57,7 +57,7 @@ class _Events:
                 yield from self._slice_events(item)
 
     def _names_of(self, track: Track) -> Iterator[_Event]:
-        """Yield the name and the place of a track before its first event."""
+        """Yield the metadata events of a track, its name and its position, before its first event."""
         if track.number in self._named:
             return
         self._named.add(track.number)

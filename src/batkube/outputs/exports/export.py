@@ -45,7 +45,7 @@ def _save_tables(run: str | Path, path: Path, *, force: bool) -> None:
 
 
 def _description(run: Playback) -> dict[str, object]:
-    """Return which run was exported, by names that do not depend on its folder."""
+    """Return what identifies the exported run, whatever its folder."""
     manifest = run.files.manifest
     return {
         "batkube": str(manifest.get("batkube", "")),
