@@ -206,15 +206,15 @@ export class Gantt {
     const { view, canvas, rowHeight } = this;
     const { run, order } = view.runs[this.run]!;
     if (x < GUTTER || x > canvas.width - MARGIN) return -1;
-    const reach = rowHeight < 3 ? Math.ceil(2 / rowHeight) : 0;
+    const neighbours = rowHeight < 3 ? Math.ceil(2 / rowHeight) : 0;
     const middle = Math.floor(y / rowHeight);
-    const slack = xToTime(view, canvas.width, x + 1) - xToTime(view, canvas.width, x);
+    const pixelTime = xToTime(view, canvas.width, x + 1) - xToTime(view, canvas.width, x);
     const time = xToTime(view, canvas.width, x);
-    for (let place = middle - reach; place <= middle + reach; place++) {
+    for (let place = middle - neighbours; place <= middle + neighbours; place++) {
       for (const pod of run.nodePods[order[place] ?? -1] ?? []) {
-        if (barStart(run, pod) - slack > time || barEnd(run, pod) + slack < time) continue;
+        if (barStart(run, pod) - pixelTime > time || barEnd(run, pod) + pixelTime < time) continue;
         const box = this.barBox(pod);
-        if (reach || (y >= box.y - 0.5 && y <= box.y + box.height + 0.5)) return pod;
+        if (neighbours || (y >= box.y - 0.5 && y <= box.y + box.height + 0.5)) return pod;
       }
     }
     return -1;

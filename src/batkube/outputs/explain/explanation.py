@@ -50,21 +50,21 @@ class Explainer:
         jobs = [job for job in playback.jobs if name in (job.key, job.name)]
         pods = [pod for pod in playback.pods if pod.name == name.removeprefix("default/")]
         nodes = [node for node in playback.nodes if node.name == name]
-        exact = [job for job in jobs if job.key == name] or jobs
-        if len(exact) > 1:
-            keys = ", ".join(job.key for job in exact[:_SIMILAR_NAMES])
-            problem = f"{len(exact)} jobs have this name: {keys}"
+        matches = [job for job in jobs if job.key == name] or jobs
+        if len(matches) > 1:
+            keys = ", ".join(job.key for job in matches[:_SIMILAR_NAMES])
+            problem = f"{len(matches)} jobs have this name: {keys}"
             raise InputError(playback.files.path, at=name, problem=problem, remedy="add the workload: WORKLOAD!JOB")
-        if exact:
-            return exact[0]
+        if matches:
+            return matches[0]
         if nodes:
             return nodes[0]
         if pods:
             return pods
         names = [names for names in ([job.key for job in playback.jobs], [pod.name for pod in playback.pods]) if names]
-        known = [*dict.fromkeys(one for group in names for one in group), *(node.name for node in playback.nodes)]
-        close = difflib.get_close_matches(name, known, n=_SIMILAR_NAMES)
-        remedy = f"similar names: {', '.join(close)}" if close else suggestion(name, known)
+        all_names = [*dict.fromkeys(one for group in names for one in group), *(node.name for node in playback.nodes)]
+        similar = difflib.get_close_matches(name, all_names, n=_SIMILAR_NAMES)
+        remedy = f"similar names: {', '.join(similar)}" if similar else suggestion(name, all_names)
         raise InputError(playback.files.path, at=name, problem="is not a job, pod or node of this run", remedy=remedy)
 
     def _job(self, job: RecordedJob) -> JobExplanation:

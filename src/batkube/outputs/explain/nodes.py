@@ -43,7 +43,7 @@ def explain_node(playback: Playback, node: RecordedNode) -> NodeExplanation:
 
 
 def _is_shown(resource: str, main_resource: str, peak: int) -> bool:
-    """Return whether the use of a resource is informative. On whole machines, only that of the machine is."""
+    """Return whether the use of a resource is informative. With whole machines, only that of the machine itself is."""
     return resource == main_resource or (peak > 0 and main_resource != MACHINE)
 
 

@@ -97,14 +97,14 @@ def _csv_table(path: Path) -> RunTable:
 
 def _numbers(texts: Sequence[str]) -> Column:
     """Parse texts as numbers. Return the texts if one of them is not a number."""
-    known: dict[str, float | None] = dict.fromkeys(_NO_NUMBER)
+    numbers: dict[str, float | None] = dict.fromkeys(_NO_NUMBER)
     try:
         for text in texts:
-            if text not in known:
-                known[text] = int(text) if text.lstrip("-").isdecimal() else float(text)
+            if text not in numbers:
+                numbers[text] = int(text) if text.lstrip("-").isdecimal() else float(text)
     except ValueError:
         return texts
-    return [known[text] for text in texts]
+    return [numbers[text] for text in texts]
 
 
 def _journal_table(entries: Sequence[JournalEntry]) -> RunTable:

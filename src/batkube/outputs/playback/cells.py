@@ -42,12 +42,12 @@ class Cells:
     def instants(self, column: str) -> list[Instant | None]:
         """Return a column of seconds; None where a cell is empty."""
         # Pods of a job share their times, so most cells are converted once.
-        known: dict[str, Instant | None] = {"": None}
+        parsed: dict[str, Instant | None] = {"": None}
         instants = []
         for row, text in enumerate(self.texts(column)):
-            if text not in known:
-                known[text] = self._instant(row, column, text)
-            instants.append(known[text])
+            if text not in parsed:
+                parsed[text] = self._instant(row, column, text)
+            instants.append(parsed[text])
         return instants
 
     def present_instants(self, column: str) -> list[Instant]:
@@ -77,13 +77,13 @@ class Cells:
 
     def amounts(self, columns: dict[str, str]) -> list[dict[str, int]]:
         """Return the amounts of each row by resource; `columns` maps columns to resources. Equal rows share a dict."""
-        known: dict[tuple[str, ...], dict[str, int]] = {}
+        parsed: dict[tuple[str, ...], dict[str, int]] = {}
         cells = zip(*(self.texts(column) for column in columns), strict=True)
         amounts = []
         for row, texts in enumerate(cells):
-            if texts not in known:
-                known[texts] = self._amounts(row, dict(zip(columns, texts, strict=True)), columns)
-            amounts.append(known[texts])
+            if texts not in parsed:
+                parsed[texts] = self._amounts(row, dict(zip(columns, texts, strict=True)), columns)
+            amounts.append(parsed[texts])
         return amounts
 
     def _amounts(self, row: int, cells: dict[str, str], resources: dict[str, str]) -> dict[str, int]:

@@ -64,8 +64,8 @@ def _requests(cells: Cells, *, whole_machines: bool) -> Sequence[Mapping[str, in
     amounts = cells.amounts(REQUEST_COLUMNS)
     if not whole_machines:
         return amounts
-    known = {id(requests): {**requests, MACHINE: 1} for requests in amounts}
-    return [known[id(requests)] for requests in amounts]
+    with_machine = {id(requests): {**requests, MACHINE: 1} for requests in amounts}
+    return [with_machine[id(requests)] for requests in amounts]
 
 
 def _in_order(

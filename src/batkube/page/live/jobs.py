@@ -57,7 +57,7 @@ class LiveJobs:
         self._groups: dict[str, JobAttempt] = {}
         self._numbers: dict[str, int] = {}
 
-    def member_of(self, key: Key, pod: KubeObject, number: int, now: Instant) -> LivePod:
+    def record_pod(self, key: Key, pod: KubeObject, number: int, now: Instant) -> LivePod:
         """Record a new pod, and its job if it is the first pod of the job."""
         execution, reference = self._executions.find(key), controller_of(pod)
         owner = "" if reference is None else f"{reference['kind']}/{reference['name']}"

@@ -118,7 +118,7 @@ class Recorder:
                 del self._members[key]
 
     def _add_pod(self, key: Key, pod: KubeObject, now: Instant) -> None:
-        member = self.jobs.member_of(key, pod, len(self.pods), self._at(now))
+        member = self.jobs.record_pod(key, pod, len(self.pods), self._at(now))
         created = RecordedPod(
             number=member.number,
             name=key.removeprefix("default/"),

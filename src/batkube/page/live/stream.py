@@ -22,7 +22,7 @@ class DeltaStream:
         self._recorder = recorder
         self._encoder = ColumnEncoder(resources)
         self._chunks: list[msgspec.Raw] = []
-        self._sent = [0, 0, 0, 0]
+        self._encoded_counts = [0, 0, 0, 0]
         self._end = -1
         self._is_over = False
         self._lock = threading.Lock()
@@ -43,19 +43,19 @@ class DeltaStream:
             return "application/json", msgspec.json.encode(content)
 
     def _encode_new_rows(self) -> None:
-        recorder, sent = self._recorder, self._sent
+        recorder, encoded = self._recorder, self._encoded_counts
         end = recorder.now
         # The deltas are counted first: the nodes, jobs and pods that they name were appended before them.
         counts = [len(column) for column in (recorder.deltas, recorder.nodes, recorder.jobs.jobs, recorder.pods)]
-        if counts == sent and end == self._end:
+        if counts == encoded and end == self._end:
             return
         self._end = max(end, recorder.deltas[counts[0] - 1].at if counts[0] else end)
         chunk = self._encoder.chunk(
-            recorder.nodes[sent[1] : counts[1]],
-            recorder.jobs.jobs[sent[2] : counts[2]],
-            recorder.pods[sent[3] : counts[3]],
-            recorder.deltas[sent[0] : counts[0]],
+            recorder.nodes[encoded[1] : counts[1]],
+            recorder.jobs.jobs[encoded[2] : counts[2]],
+            recorder.pods[encoded[3] : counts[3]],
+            recorder.deltas[encoded[0] : counts[0]],
             self._end,
         )
-        self._sent = counts
+        self._encoded_counts = counts
         self._chunks.append(msgspec.Raw(msgspec.json.encode(chunk)))

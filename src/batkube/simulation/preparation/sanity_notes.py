@@ -68,11 +68,11 @@ def offered_load(jobs: Sequence[Job], platform: Platform) -> float | None:
     It is unknown for bursts: if all jobs are submitted within less than the longest run time.
     """
     run_times = [run_time(job.profile) for job in jobs]
-    known = [run for run in run_times if run is not None]
+    fixed = [run for run in run_times if run is not None]
     span = max(job.submit for job in jobs) - min(job.submit for job in jobs)
-    if len(known) < len(run_times) or span <= max(known):
+    if len(fixed) < len(run_times) or span <= max(fixed):
         return None
-    return sum(run * job.size for run, job in zip(known, jobs, strict=True)) / (span * len(platform.machines))
+    return sum(run * job.size for run, job in zip(fixed, jobs, strict=True)) / (span * len(platform.machines))
 
 
 def _note_size(inputs: Inputs, notes: FidelityNotes) -> None:

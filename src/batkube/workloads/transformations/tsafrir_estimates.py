@@ -136,10 +136,10 @@ def _popularity_ranks(count: int, rng: random.Random) -> list[int]:
     chosen: list[int] = []
     for place in range(count):
         pool += [rank for rank in _POPULARITY[place] if rank not in chosen and rank <= count]
-        overdue = [rank for rank in range(1, count + 1) if last_place[rank] <= place and rank not in chosen]
+        last_chances = [rank for rank in range(1, count + 1) if last_place[rank] <= place and rank not in chosen]
         candidates = pool or [rank for rank in range(1, count + 1) if rank not in chosen]
         drawn = min(rng.choice(candidates), rng.choice(candidates))
-        rank = 1 if place == 0 else min(overdue, default=drawn)
+        rank = 1 if place == 0 else min(last_chances, default=drawn)
         chosen.append(rank)
         pool = [other for other in pool if other != rank]
     return chosen
