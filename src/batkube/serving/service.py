@@ -118,7 +118,7 @@ def serve(
 ) -> None:
     """Serve until interrupted. Calls `announce` once requests are accepted and the kubeconfig is written.
 
-    `observe` is called with the world of the cluster before that; it must not change it.
+    Before that, `observe` is called with the world of the cluster, which it must not change.
     A bug shuts the service down and is raised, unless `keep_going` is set.
     """
     cluster = ServedCluster(options, observe)

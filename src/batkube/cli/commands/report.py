@@ -49,7 +49,9 @@ def report(
     columns: Annotated[str | None, typer.Option(metavar="NAME,…", help="The metrics in these tables.")] = None,
     baseline: Annotated[
         list[str] | None,
-        typer.Option(metavar="AXIS=LABEL", help="An experiment's differences are to this point; may be repeated."),
+        typer.Option(
+            metavar="AXIS=LABEL", help="Compute an experiment's differences from this point; may be repeated."
+        ),
     ] = None,
 ) -> None:
     """Write a report of a run or an experiment as one HTML file.

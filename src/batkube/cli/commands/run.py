@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from batkube.cli.options.page import PageOption, ShownCluster, page_of_run
+from batkube.cli.options.page import PageOption, PageSession, page_of_run
 from batkube.cli.options.trust import Trust, confirmation
 from batkube.cli.output.run_results import print_results
 from batkube.cli.process.exit_codes import FAILED
@@ -257,15 +257,15 @@ def run(
         record = _execute(parsed_scenario, out, live_page, force=force, pack=pack, quiet=quiet)
         violations = print_results(out, Counter(outcome.state for outcome in record.simulation.all_outcomes), quiet)
         if live_page is not None:
-            live_page.keep()
+            live_page.wait_for_interrupt()
     if strict and violations:
         raise typer.Exit(FAILED)
 
 
 def _execute(
-    scenario: Scenario, out: Path, live_page: ShownCluster | None, *, force: bool, pack: bool, quiet: bool
+    scenario: Scenario, out: Path, live_page: PageSession | None, *, force: bool, pack: bool, quiet: bool
 ) -> RunRecord:
-    """Execute a scenario with a display of its progress, and with its page if it has one."""
+    """Execute a scenario with a progress display and, with --page, its page."""
     with progress_display(quiet) as progress:
         return execute(
             scenario,

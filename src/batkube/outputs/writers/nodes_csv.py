@@ -43,7 +43,7 @@ POOL_LABELS = (
     "nodepool",
     "pool",
 )
-_ALWAYS: Presence = [(START, None)]
+_WHOLE_RUN: Presence = [(START, None)]
 
 
 def write_nodes(path: Path, register: MachineRegistry) -> None:
@@ -52,15 +52,15 @@ def write_nodes(path: Path, register: MachineRegistry) -> None:
         file.write(",".join(NODE_COLUMNS) + "\n")
         for number, machine in enumerate(register.machines):
             presence = register.presence(number)
-            _write_machine(file, machine, _ALWAYS if presence is None else presence)
+            _write_machine(file, machine, _WHOLE_RUN if presence is None else presence)
 
 
 def write_machines(path: Path, machines: Iterable[Machine]) -> None:
-    """Write a row for each machine, as nodes that existed throughout."""
+    """Write a row per machine: a node that existed during the whole run."""
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(",".join(NODE_COLUMNS) + "\n")
         for machine in machines:
-            _write_machine(file, machine, _ALWAYS)
+            _write_machine(file, machine, _WHOLE_RUN)
 
 
 def _write_machine(file: TextIO, machine: Machine, presence: Presence) -> None:
