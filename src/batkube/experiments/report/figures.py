@@ -8,7 +8,7 @@ from batkube.experiments.figures.chart_data import Chart, Panel
 from batkube.experiments.figures.gallery import charts_of
 from batkube.experiments.report.cells import mean_cell
 from batkube.experiments.results.findings import Findings
-from batkube.outputs.charts.inline_svg import inline_svg, render_figure
+from batkube.outputs.charts.inline_svg import inline_figure
 from batkube.outputs.pages.html_tables import Cell, Heading, html_table
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, collapsible, paragraph
@@ -35,8 +35,8 @@ def figures_section(findings: Findings) -> Section | None:
 def _figure(chart: Chart, number: int) -> Markup:
     from batkube.experiments.figures.drawing import draw
 
-    svg = render_figure(draw(chart, with_title=False), "svg").decode()
-    drawing = inline_svg(svg, prefix=f"chart{number}", title=chart.title, description=chart_description(chart))
+    figure, description = draw(chart, with_title=False), chart_description(chart)
+    drawing = inline_figure(figure, prefix=f"chart{number}", title=chart.title, description=description)
     caption = " ".join(filter(None, (chart.caption, remark_on_counts(chart), *chart.remarks)))
     return join(
         (

@@ -7,7 +7,7 @@ from typing import Any
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import human_duration, seconds
-from batkube.outputs.charts.inline_svg import inline_svg, render_figure
+from batkube.outputs.charts.inline_svg import inline_figure
 from batkube.outputs.charts.palette import STATES
 from batkube.outputs.measures.comparisons.run_comparison import metric_rows
 from batkube.outputs.measures.fairness import MEASURES, indices_of, users_frame
@@ -134,8 +134,8 @@ def _distributions_section(results: MeasuredRun) -> Section | None:
     if figure is None:
         return None
     count = results.metrics.finished
-    drawing = inline_svg(
-        render_figure(figure, "svg").decode(),
+    drawing = inline_figure(
+        figure,
         prefix="chart1",
         title="Distribution of wait and bounded slowdown",
         description=_distribution_text(results.metrics),
