@@ -8,6 +8,7 @@ from typing import Any
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import human_duration, seconds
 from batkube.outputs.charts.inline_svg import inline_figure
+from batkube.outputs.charts.labels import FigureLabels
 from batkube.outputs.charts.palette import STATES
 from batkube.outputs.measures.comparisons.run_comparison import metric_rows
 from batkube.outputs.measures.fairness import MEASURES, indices_of, users_frame
@@ -28,16 +29,19 @@ from batkube.outputs.report.sources import sources_section
 _MAX_OPEN_ROWS, _MAX_USERS = 12, 200
 
 
-def write_run_report(path: Path, target: Path, *, title: str | None = None) -> Path:
-    """Write the report of the run at `path` (its folder, or a jobs.csv) to `target`. Same run, same bytes."""
-    return write_page(target, run_report(MeasuredRun(path), title=title))
+def write_run_report(path: Path, target: Path, *, title: str | None = None, labels: FigureLabels | None = None) -> Path:
+    """Write the report of the run at `path` (its folder, or a jobs.csv) to `target`. Same run, same bytes.
+
+    `labels` has the texts of names in figures.
+    """
+    return write_page(target, run_report(MeasuredRun(path), title=title, labels=labels))
 
 
-def run_report(results: MeasuredRun, *, title: str | None = None) -> str:
+def run_report(results: MeasuredRun, *, title: str | None = None, labels: FigureLabels | None = None) -> str:
     """Return the report as HTML."""
     sections: list[Section | None] = [
         _results_section(results),
-        _gantt_section(results),
+        _gantt_section(results, labels),
         _distributions_section(results),
         _users_section(results),
         schedulers_section(results),
@@ -121,9 +125,9 @@ def _key_figures(metrics: Metrics) -> list[tuple[str, str]]:
     return facts
 
 
-def _gantt_section(results: MeasuredRun) -> Section:
+def _gantt_section(results: MeasuredRun, labels: FigureLabels | None) -> Section:
     try:
-        content = gantt_figure(results, prefix="gantt1")
+        content = gantt_figure(results, prefix="gantt1", labels=labels)
     except InputError as error:
         content = paragraph(f"Not drawn: {error.problem}.", class_="note")
     return Section("gantt", "Gantt chart", content)
