@@ -115,10 +115,13 @@ def escaped_pgf_text() -> Iterator[None]:
         backend_pgf.RendererPgf = original  # type: ignore[misc]
 
 
-def inline_figure(figure: Figure, *, prefix: str, title: str, description: str = "") -> Markup:
-    """Return the figure as inline markup in the colours of its page; `prefix` must be unique in the page."""
-    svg = render_figure(figure, "svg", is_transparent=True).decode()
-    return inline_svg(svg, prefix=prefix, title=title, description=description)
+def inline_figure(figure: Figure, *, prefix: str, title: str, description: str = "", recolour: bool = True) -> Markup:
+    """Return the figure as inline markup; `prefix` must be unique in the page.
+
+    It has the colours of its page, unless it is not to be recoloured: then it has a white background.
+    """
+    svg = render_figure(figure, "svg", is_transparent=recolour).decode()
+    return inline_svg(svg, prefix=prefix, title=title, description=description, recolour=recolour)
 
 
 def inline_svg(svg: str, *, prefix: str, title: str, description: str = "", recolour: bool = True) -> Markup:

@@ -1,4 +1,4 @@
-"""The report of one run: metrics, Gantt chart, distributions, users, unplaced pods, fidelity notes and sources."""
+"""The report of one run: metrics, Gantt chart, distributions, users, stories, fidelity notes and sources."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ from batkube.outputs.report.audit import audit_section
 from batkube.outputs.report.distributions import draw_distributions
 from batkube.outputs.report.gangs import gangs_section
 from batkube.outputs.report.gantt import gantt_figure
+from batkube.outputs.report.heat_map import heat_map_section
 from batkube.outputs.report.pods import pods_section
 from batkube.outputs.report.run_details import notes_table
 from batkube.outputs.report.schedulers import schedulers_section
 from batkube.outputs.report.sources import sources_section
+from batkube.outputs.report.stories import stories_section
+from batkube.outputs.report.waits import waits_section
 
 _MAX_OPEN_ROWS, _MAX_USERS = 12, 200
 
@@ -42,11 +45,14 @@ def run_report(results: MeasuredRun, *, title: str | None = None, labels: Figure
     sections: list[Section | None] = [
         _results_section(results),
         _gantt_section(results, labels),
+        heat_map_section(results, labels),
         _distributions_section(results),
+        waits_section(results, labels),
         _users_section(results),
         schedulers_section(results),
         gangs_section(results),
         pods_section(results),
+        stories_section(results),
         audit_section(results),
         _fidelity_section(results),
         sources_section(results),
