@@ -17,7 +17,7 @@ import itertools
 import operator
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Any, NamedTuple, NewType
 
 import msgspec
@@ -199,6 +199,10 @@ class Store:
             return list(map(live.__getitem__, keys))
         except KeyError as missing:
             raise Bug(f"there is no {kind} {missing}") from missing
+
+    def has_any(self, kinds: Set[str]) -> bool:
+        """Return whether any object of any of these kinds exists."""
+        return not self._live.keys().isdisjoint(kinds)
 
     def existing(self, kind: str, keys: Sequence[Key]) -> Sequence[Key]:
         """Return the keys of live objects; `keys` itself if all are."""
