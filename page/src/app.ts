@@ -11,6 +11,7 @@ import { HeatMap } from "./heat_map.js";
 import { fragmentOf, parseFragment } from "./link.js";
 import { differencesPanel, EventsPanel, queuePanel, schedulersPanel } from "./lists.js";
 import { legend, runTitle, Tiles } from "./panels.js";
+import { type PlaceStore, placeStore } from "./place_store.js";
 import { Player } from "./player.js";
 import { type Grouping, isRequested } from "./run.js";
 import { Search } from "./search.js";
@@ -58,6 +59,7 @@ export class App implements View {
   private readonly tabs: Tabs;
   private readonly resourceButtons: HTMLButtonElement[];
   private readonly comparison: DifferingNodes | null;
+  private readonly place: PlaceStore = placeStore();
 
   constructor(private readonly data: PageData) {
     this.runs = data.runs.map(({ header, chunk }) => new RunView(header, chunk));
@@ -261,7 +263,7 @@ export class App implements View {
 
   private listen(): void {
     addEventListener("keydown", (event) => this.onKey(event));
-    addEventListener("hashchange", () => this.goToFragment());
+    this.place.onChange(() => this.goToFragment());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       this.theme = currentTheme();
       this.schedule();
@@ -346,20 +348,21 @@ export class App implements View {
   }
 
   private goToFragment(): void {
-    const { time, selection } = parseFragment(this.runs, location.hash);
+    const fragment = this.place.read();
+    const { time, selection } = parseFragment(this.runs, fragment);
     const first = this.data.divergence?.time ?? (this.isLive ? this.end : 0);
-    this.seek(time ?? (location.hash ? this.time : first));
-    if (selection) this.select(selection);
+    this.seek(time ?? (fragment ? this.time : first));
+    if (selection || this.selection) this.select(selection);
   }
 
   private copyLink(): void {
-    const link = location.href.replace(/#.*$/, "") + this.fragment();
+    const link = this.place.link(this.fragment());
     const copied = navigator.clipboard?.writeText(link) ?? Promise.reject(new Error("no clipboard"));
     copied.then(
       () => this.announce("Link copied"),
-      () => this.announce("The link is in the address bar; it could not be copied"),
+      () => this.announce(this.place.whereLinkIs),
     );
-    history.replaceState(null, "", this.fragment());
+    this.place.write(this.fragment());
   }
 
   private fragment(): string {
@@ -406,7 +409,8 @@ export class App implements View {
     clearTimeout(this.addressTimer);
     this.addressTimer = setTimeout(() => {
       const fragment = this.fragment();
-      if (this.time > 0 && fragment !== location.hash) history.replaceState(null, "", fragment);
+      const before = this.place.read();
+      if (fragment !== before && (before !== "" || this.time > 0 || this.selection)) this.place.write(fragment);
     }, 300);
   }
 }

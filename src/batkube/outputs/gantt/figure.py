@@ -16,7 +16,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from batkube.outputs.charts.axes import shorten
 from batkube.outputs.charts.notebook_figure import NotebookFigure
 from batkube.outputs.charts.style import house_style
 from batkube.outputs.charts.time_axis import time_axis
@@ -144,7 +143,7 @@ def _draw_panel(axes: Axes, model: GanttModel, load_colour: str, queue_colour: s
         other_queue = model.reference.queue.within(model.start_s, model.end_s, max_steps=MAX_STEPS)
         _draw_steps(right, other_queue, queue_colour, 0.8, _REFERENCE_DASHES)
         max_waiting = max(max_waiting, float(other_queue.values.max()))
-    axes.set_ylim(0, max(1.0, float(load.values.max())) * 1.06)
+    axes.set_ylim(0, max(1.0, float(load.values.max())))
     axes.set_yticks([0, 0.5, 1], ["0", "50 %", "100 %"], fontsize=7)
     axes.set_ylabel("utilisation", color=_UTILISATION)
     _draw_steps(right, queue, queue_colour, 1.0)
@@ -157,7 +156,8 @@ def _draw_panel(axes: Axes, model: GanttModel, load_colour: str, queue_colour: s
 
 
 def _draw_steps(axes: Axes, steps: StepFunction, colour: str, width: float, dashes: _Dashes = "-") -> None:
-    axes.step(steps.times, steps.values, where="post", color=colour, linewidth=width, linestyle=dashes)
+    # Unclipped, so that a line at the limit of its axis has its whole width.
+    axes.step(steps.times, steps.values, where="post", color=colour, linewidth=width, linestyle=dashes, clip_on=False)
 
 
 def _draw_time(rows: Axes, panel: Axes, model: GanttModel, max_ticks: int) -> None:
@@ -171,7 +171,7 @@ def _draw_time(rows: Axes, panel: Axes, model: GanttModel, max_ticks: int) -> No
 
 def _legend_patches(model: GanttModel) -> list[Artist]:
     def patch(fill: str, label: str, edge: str | None = None, hatch: str | None = None) -> Patch:
-        return Patch(facecolor=fill, edgecolor=edge, hatch=hatch, label=shorten(label, 36))
+        return Patch(facecolor=fill, edgecolor=edge, hatch=hatch, label=model.labels.text(label, 36))
 
     entries = model.colouring.legend
     patches: list[Artist] = [
@@ -186,7 +186,7 @@ def _legend_patches(model: GanttModel) -> list[Artist]:
     if model.boxes.lost.any():
         patches.append(patch("white", "evicted or lost, run again", LOST_COLOUR, LOST_HATCH))
     if model.reference is not None:
-        label = shorten(f"against {model.reference.name} (below: dashed lines)", 44)
+        label = f"against {model.labels.text(model.reference.name)} (below: dashed lines)"
         patches.append(Line2D([], [], color=LIGHT["ink"], linewidth=0.8, linestyle=_REFERENCE_DASHES, label=label))
     if model.absences:
         patches.append(patch(ABSENT_FILL, "machine not available", ABSENT_LINES, ABSENT_HATCH))

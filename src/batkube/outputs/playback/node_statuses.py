@@ -1,7 +1,6 @@
 """When nodes were failed, cordoned or asleep, from the journal and, with --energy, pstate_changes.csv.
 
-The journal has what the events of a run did to nodes. It does not have what clients of the API did, such as `kubectl
-cordon` or an autoscaler.
+The journal has what the events of a run did to nodes, and which nodes clients of the API cordoned.
 """
 
 from __future__ import annotations
