@@ -167,10 +167,7 @@ def assemble(
         setup = ProgramSetup(world, loop, scenario, server, inputs.external_programs, observer, scheduler_folder)
         programs = _start_programs(setup, allocations, engine)
     auditor = _create_auditor(world, inputs, policy, programs, scheduler_folder)
-    # The journal has the requests to switch machines off, for which the nodes are cordoned.
-    cordons = None if server is None or power.switches is not None else CordonLog(world)
-    are_watched = inputs.has_node_lifecycle
-    start_timeline(world, access, nodes, inputs.timeline, server, are_nodes_watched=are_watched, cordons=cordons)
+    _start_events(world, access, inputs, nodes, server, has_power_switches=power.switches is not None)
     link = connect_peer(inputs, submission, tracker, scheduler_folder, engine, power, policy)
     submission.start()
     return Simulation(
@@ -182,6 +179,24 @@ def assemble(
         energy=power.energy_log,
         peer_connection=link,
     )
+
+
+def _start_events(
+    world: World,
+    access: Access,
+    inputs: Inputs,
+    nodes: NodeCreator,
+    server: RunServer | None,
+    *,
+    has_power_switches: bool,
+) -> None:
+    """Start the timeline, and record the cordons of clients.
+
+    The journal has the requests to switch machines off, for which the nodes are cordoned.
+    """
+    cordons = None if server is None or has_power_switches else CordonLog(world)
+    watched = inputs.has_node_lifecycle
+    start_timeline(world, access, nodes, inputs.timeline, server, are_nodes_watched=watched, cordons=cordons)
 
 
 def _create_world(inputs: Inputs, journal: Journal, reasons: Journal) -> World:
