@@ -1,27 +1,27 @@
 /** A live page: it asks for what happened since, and catches up after a lost connection. */
 
 import type { App } from "./app.js";
-import type { Chunk } from "./wire.js";
+import { ask } from "./server.js";
+import type { Chunk, ClockState } from "./wire.js";
 
 export interface Answer {
   /** What to ask for next. */
   cursor: string;
   chunks: Chunk[];
+  /** The instant up to which everything is known. */
+  end: number;
   /** True if nothing will follow. */
   isOver: boolean;
+  /** Null if the clock cannot be controlled, or the run is over. */
+  clock: ClockState | null;
 }
 
 const INTERVAL_MS = 250;
 const RETRY_MS = 2000;
 
 /** Return what happened since a cursor; null if the server cannot be reached. */
-export async function askForNews(cursor: string): Promise<Answer | null> {
-  try {
-    const response = await fetch(`deltas?since=${encodeURIComponent(cursor)}`, { cache: "no-store" });
-    return response.ok ? ((await response.json()) as Answer) : null;
-  } catch {
-    return null;
-  }
+export function askForNews(cursor: string): Promise<Answer | null> {
+  return ask<Answer>("deltas", { since: cursor });
 }
 
 /** Ask for news until the run is over. */
@@ -31,7 +31,8 @@ export async function follow(app: App, cursor: string): Promise<void> {
     app.setConnected(answer !== null);
     if (answer) {
       cursor = answer.cursor;
-      for (const chunk of answer.chunks) app.append(0, chunk);
+      app.append(0, answer.chunks, answer.end);
+      app.showClock(answer.clock);
       if (answer.isOver) {
         app.finish();
         return;

@@ -58,7 +58,7 @@ class PageOpener(Protocol):
 
 def page_of(*runs: Lives) -> str:
     """Return the page of made-up runs, side by side."""
-    data = {"runs": [_run_data(run) for run in runs], "divergence": None, "live": False}
+    data = {"runs": [_run_data(run) for run in runs], "divergence": None, "live": False, "server": None}
     return render("made up", data)
 
 

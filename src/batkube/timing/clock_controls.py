@@ -1,4 +1,4 @@
-"""Controls of a clock: how another thread, such as that of a page's server, pauses and paces a run or a served cluster."""
+"""Controls of a clock: how another thread, such as a page's server, pauses and paces a run or a served cluster."""
 
 from __future__ import annotations
 

@@ -52,9 +52,7 @@ class RunClock:
     def state(self) -> ClockState:
         """Return the current state."""
         with self._changed:
-            return ClockState(
-                self._reached(), self._is_paused, self._speed, self._stop_at, self._step_from is not None
-            )
+            return ClockState(self._reached(), self._is_paused, self._speed, self._stop_at, self._step_from is not None)
 
     def pause(self) -> None:
         """Stop time at the current instant, after everything that happens at it."""
