@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from tests.page.pages import PageOpener, as_shown
+from tests.page.pages import PageOpener, as_shown, wait_until
 
 from batkube.outputs.playback.deltas import DeltaKind
 from batkube.outputs.playback.playback import Playback
@@ -140,9 +140,9 @@ def test_the_page_of_a_run_shows_what_its_files_say(open_page: PageOpener, tmp_p
         record = execute(scenario_of(tmp_path), tmp_path / "out", on_assembled=show)
         assert record.digest == execute(scenario_of(tmp_path), tmp_path / "other").digest
         playback = Playback.read(tmp_path / "out")
-        pages[0].finish()
+        pages[0].finish(tmp_path / "out")
         page = open_page(url=pages[0].url)
-        page.browser_page.wait_for_function(f"window.batkube.end() >= {playback.end // 1000}")
+        wait_until(page.browser_page, f"window.batkube.end() >= {playback.end // 1000}")
         resources = resources_of(playback.nodes)
         for delta in playback.deltas[:: len(playback.deltas) // 12]:
             (shown,) = page.states_at(delta.at)
