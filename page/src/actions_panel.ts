@@ -33,7 +33,7 @@ export class ActionsPanel {
   private refreshedAt = -Infinity;
   private shown = "";
 
-  constructor(private readonly announce: (text: string) => void) {
+  constructor() {
     this.fields = {
       name: field("Name", "task"),
       cpu: field("CPU", "1"),
@@ -137,7 +137,6 @@ export class ActionsPanel {
     const reply: Reply = await act(content);
     this.outcome.classList.toggle("refused", reply.isRefused);
     this.outcome.textContent = reply.message;
-    this.announce(reply.message);
     this.refreshedAt = -Infinity;
   }
 }

@@ -88,9 +88,9 @@ export class App implements View {
     this.heatMaps = this.runs.map((_, run) => new HeatMap(this, run, this.tooltip, (text) => this.announce(text), redraw));
     this.gantts = this.runs.map((_, run) => new Gantt(this, run, this.tooltip, redraw));
     this.curveChart = new CurveChart(this, redraw);
-    const announce = (text: string): void => this.announce(text);
-    this.clusterClock = data.server?.clock ? new ClusterClock(data.server.clock, announce) : null;
-    this.actionsPanel = data.server?.actions ? new ActionsPanel(announce) : null;
+    const features = data.server?.clock;
+    this.clusterClock = features ? new ClusterClock(features, (text) => this.announce(text)) : null;
+    this.actionsPanel = data.server?.actions ? new ActionsPanel() : null;
     this.tabs = new Tabs(this.tabList(), "Details", this.runs.length > 1 ? [this.runChoice()] : []);
     this.resourceButtons = this.resourceChoice();
     this.build();

@@ -109,7 +109,6 @@ export class ClusterClock {
       return;
     }
     this.update(state);
-    this.announce(statusText(state));
   }
 }
 

@@ -17,7 +17,7 @@ export class NodeActions {
   readonly node: HTMLElement;
   private readonly buttons: Map<string, HTMLButtonElement>;
 
-  constructor(name: string, announce: (text: string) => void) {
+  constructor(name: string) {
     const outcome = element("p", { class: "outcome", role: "status" });
     this.buttons = new Map(
       ACTIONS.map(([action, title, label]) => {
@@ -26,7 +26,6 @@ export class NodeActions {
           const reply = await act({ action, node: name });
           outcome.classList.toggle("refused", reply.isRefused);
           outcome.textContent = reply.message;
-          announce(reply.message);
         };
         return [action, button(title, `${title}: ${label}`, () => void perform(), { class: "action" })];
       }),

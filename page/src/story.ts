@@ -38,7 +38,7 @@ export class Story {
   ) {
     const { run } = view.runs[selection.run]!;
     const hasActions = view.isLive && view.server?.actions === true && selection.kind === "node";
-    this.actions = hasActions ? new NodeActions(run.nodeNames[selection.index]!, (text) => view.announce(text)) : null;
+    this.actions = hasActions ? new NodeActions(run.nodeNames[selection.index]!) : null;
     const title = element("h3", { class: "name" }, selectionTitle(view, selection));
     const actions = this.actions ? [this.actions.node] : [];
     this.node = element("div", {}, title, ...actions, this.fields, detailsOf(view, selection), this.events);

@@ -72,8 +72,6 @@ export interface View {
   seek(time: number): void;
   select(selection: Selection | null): void;
   zoom(from: number, to: number): void;
-  /** Announce a text to screen readers. */
-  announce(text: string): void;
 }
 
 /** Return the index of the pods that a selection is about: a pod, those of a job, or none. */
