@@ -67,8 +67,8 @@ class DeltaStream:
             recorder.nodes[sent[1] : counts[1]],
             recorder.jobs.jobs[sent[2] : counts[2]],
             recorder.pods[sent[3] : counts[3]],
-            recorder.deltas[sent[0] : counts[0]],
-            max(end, recorder.deltas[counts[0] - 1].at) if counts[0] else end,
+            recorder.deltas.rows(sent[0], counts[0]),
+            end,
         )
         self._sent = counts
         self._chunks.append(msgspec.Raw(msgspec.json.encode(chunk)))
