@@ -12,6 +12,17 @@ await build({
   target: "es2022",
   legalComments: "none",
 });
+// The widget of notebooks: a module, which anywidget loads.
+await build({
+  entryPoints: { widget: new URL("src/widget.ts", import.meta.url).pathname },
+  outdir,
+  bundle: true,
+  minify: true,
+  charset: "utf8",
+  format: "esm",
+  target: "es2022",
+  legalComments: "none",
+});
 await build({
   entryPoints: { page: new URL("src/page.css", import.meta.url).pathname },
   outdir,

@@ -145,6 +145,7 @@ RUNS = {
     "tutorial.md": (),
     "how-to/compare-runs.md": ("out/fcfs", "out/easy"),
     "how-to/compare-with-a-real-cluster.md": ("real", "simulated"),
+    "how-to/see-a-run-in-a-notebook.md": (),
     "how-to/use-from-python.md": ("out/fcfs",),
     "reference/cli-compare.md": ("out/fcfs", "out/easy"),
     "reference/cli-gantt.md": ("out", "fcfs"),

@@ -176,3 +176,12 @@ def test_no_path_of_a_machine_is_in_the_repository() -> None:
             assert not machine_paths.search(text), path
             assert "TODO" not in text, path
             assert "FIXME" not in text, path
+
+
+def test_drawings_of_the_documentation_have_a_white_background() -> None:
+    drawings = sorted((ROOT / "docs" / "images").rglob("*.svg"))
+
+    assert drawings
+    for path in drawings:
+        shapes = re.findall(r"<(?:path|rect)\b[^>]*>", path.read_text(encoding="utf-8").partition("</defs>")[2])
+        assert "#ffffff" in shapes[0], f"{path.name}: dark text is unreadable on a dark page"

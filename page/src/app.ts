@@ -1,22 +1,23 @@
-/** The page: one instant, one selection and one period for all its panels. */
+/** The page. All its panels share one instant, one selection and one period. */
 
 import { countUpTo } from "./arrays.js";
 import { CurveChart } from "./curve_chart.js";
-import { Differing } from "./differing.js";
 import { ActionsPanel } from "./actions_panel.js";
 import { ClusterClock } from "./cluster_clock.js";
+import { Details, selectionTitle } from "./details.js";
+import { DifferingNodes } from "./differing_nodes.js";
 import { button, choice, element, isTyping } from "./dom.js";
 import { instantText } from "./format.js";
 import { Gantt } from "./gantt.js";
 import { usefulGroupings } from "./grouping.js";
 import { HeatMap } from "./heat_map.js";
-import { fragmentOf, placeOf } from "./link.js";
+import { fragmentOf, parseFragment } from "./link.js";
 import { differencesPanel, EventsPanel, queuePanel, schedulersPanel } from "./lists.js";
 import { legend, runTitle, Tiles } from "./panels.js";
+import { type PlaceStore, placeStore } from "./place_store.js";
 import { Player } from "./player.js";
 import { type Grouping, isRequested } from "./run.js";
 import { Search } from "./search.js";
-import { selectionTitle, Story } from "./story.js";
 import { type Tab, Tabs } from "./tabs.js";
 import { currentTheme, type Theme } from "./theme.js";
 import { Tooltip } from "./tooltip.js";
@@ -24,7 +25,7 @@ import { Transport } from "./transport.js";
 import { RunView, type Selection, type View } from "./view.js";
 import { type Chunk, type ClockState, Kind, type PageData, type ServerOptions } from "./wire.js";
 
-/** Lists are built anew at most this often. */
+/** Minimum interval between two rebuilds of the lists. */
 const LIST_INTERVAL_MS = 150;
 const SHORTEST_PERIOD = 1000;
 
@@ -60,10 +61,11 @@ export class App implements View {
   private readonly curveChart: CurveChart;
   private readonly tabs: Tabs;
   private readonly resourceButtons: HTMLButtonElement[];
-  private readonly comparison: Differing | null;
+  private readonly comparison: DifferingNodes | null;
   private readonly clusterClock: ClusterClock | null;
   private readonly actionsPanel: ActionsPanel | null;
-  private story: Story | null = null;
+  private details: Details | null = null;
+  private readonly place: PlaceStore = placeStore();
 
   constructor(private readonly data: PageData) {
     this.runs = data.runs.map(({ header, chunk }) => new RunView(header, chunk));
@@ -73,7 +75,7 @@ export class App implements View {
     this.theme = currentTheme();
     this.to = Math.max(1, this.end);
     this.resource = this.runs[0]!.run.header.mainResource;
-    this.comparison = this.runs.length === 2 ? new Differing(this.runs as [RunView, RunView]) : null;
+    this.comparison = this.runs.length === 2 ? new DifferingNodes(this.runs as [RunView, RunView]) : null;
     this.player = new Player(Math.max(this.end, 1_000_000) / 30, (by) => this.advance(by));
     this.transport = new Transport(this, this.player, {
       togglePlaying: () => this.togglePlaying(),
@@ -114,7 +116,7 @@ export class App implements View {
     this.selection = selection;
     if (selection) {
       this.sideRun = selection.run;
-      this.tabs.open("story");
+      this.tabs.open("selection");
       this.announce(selectionTitle(this, selection));
     }
     this.schedule();
@@ -133,10 +135,10 @@ export class App implements View {
     this.zoom(this.time - half, this.time + half);
   }
 
-  /** Add what happened since, up to an instant: only in a live page. */
+  /** Add the next rows of a live run, which is complete up to `end`. */
   append(run: number, chunks: Chunk[], end: number): void {
     if (!chunks.length && end <= this.runs[run]!.run.end) return;
-    const wasWhole = this.to >= this.end && this.from === 0;
+    const showedWholeRun = this.to >= this.end && this.from === 0;
     const nodes = this.runs[run]!.run.nodeCount;
     for (const chunk of chunks) this.runs[run]!.append(chunk);
     this.runs[run]!.run.extendTo(end);
@@ -144,7 +146,7 @@ export class App implements View {
       this.regroup();
       this.gantts[run]!.canvas.node.style.height = `${this.ganttHeight(run)}px`;
     }
-    if (wasWhole) this.to = Math.max(1, this.end);
+    if (showedWholeRun) this.to = Math.max(1, this.end);
     if (this.isFollowing) this.moveTo(this.end);
     this.schedule();
   }
@@ -154,21 +156,21 @@ export class App implements View {
     this.clusterClock?.update(state);
   }
 
-  /** Let a live page become that of a finished run. */
+  /** Change from the page of a live run to that of a finished one. */
   finish(): void {
     this.isLive = false;
     this.isFollowing = false;
     for (const gantt of this.gantts) gantt.invalidate();
-    this.announce("The run is over");
+    this.announce("The run has ended");
     this.schedule();
   }
 
-  /** Show whether a live page receives what happens. */
+  /** Show whether a live page is connected to its server. */
   setConnected(isConnected: boolean): void {
-    if (document.body.classList.toggle("disconnected", !isConnected)) this.announce("The connection is lost");
+    if (document.body.classList.toggle("disconnected", !isConnected)) this.announce("Disconnected from the server");
   }
 
-  /** Announce a text to screen readers. */
+  /** Send a text to screen readers. */
   announce(text: string): void {
     this.status.textContent = text;
   }
@@ -261,7 +263,7 @@ export class App implements View {
       { id: "queue", title: "Queue", render: () => queuePanel(this, this.sideRun) },
       { id: "events", title: "Events", render: () => events.render(this.sideRun) },
       { id: "schedulers", title: "Scheduler", render: () => schedulersPanel(this, this.sideRun) },
-      { id: "story", title: "Selection", render: () => this.renderStory() },
+      { id: "selection", title: "Selection", render: () => this.renderDetails() },
     ];
     const differences = { id: "differences", title: "Differences", render: () => differencesPanel(this, this.data.divergence) };
     const panel = this.actionsPanel;
@@ -269,10 +271,10 @@ export class App implements View {
     return this.comparison ? [differences, ...tabs] : tabs;
   }
 
-  private renderStory(): HTMLElement {
+  private renderDetails(): HTMLElement {
     if (this.selection) {
-      if (this.story?.selection !== this.selection) this.story = new Story(this, this.selection);
-      return this.story.render();
+      if (this.details?.selection !== this.selection) this.details = new Details(this, this.selection);
+      return this.details.render();
     }
     return element("p", { class: "empty" }, "Click a node, a bar of the chart or a line of a list.");
   }
@@ -284,7 +286,7 @@ export class App implements View {
 
   private listen(): void {
     addEventListener("keydown", (event) => this.onKey(event));
-    addEventListener("hashchange", () => this.goToFragment());
+    this.place.onChange(() => this.goToFragment());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       this.theme = currentTheme();
       this.schedule();
@@ -341,7 +343,7 @@ export class App implements View {
     this.isFollowing = this.isLive;
   }
 
-  /** Go to the nearest instant, later or earlier, at which a pod is bound. */
+  /** Go to the next or the previous instant at which a pod is bound. */
   private step(direction: 1 | -1): void {
     this.player.stop();
     let target = direction > 0 ? Infinity : -Infinity;
@@ -371,27 +373,28 @@ export class App implements View {
   }
 
   private goToFragment(): void {
-    const { time, selection } = placeOf(this.runs, location.hash);
+    const fragment = this.place.read();
+    const { time, selection } = parseFragment(this.runs, fragment);
     const first = this.data.divergence?.time ?? (this.isLive ? this.end : 0);
-    this.seek(time ?? (location.hash ? this.time : first));
-    if (selection) this.select(selection);
+    this.seek(time ?? (fragment ? this.time : first));
+    if (selection || this.selection) this.select(selection);
   }
 
   private copyLink(): void {
-    const link = location.href.replace(/#.*$/, "") + this.fragment();
+    const link = this.place.link(this.fragment());
     const copied = navigator.clipboard?.writeText(link) ?? Promise.reject(new Error("no clipboard"));
     copied.then(
-      () => this.announce("The link is copied"),
-      () => this.announce("The link is in the address bar"),
+      () => this.announce("Link copied"),
+      () => this.announce(this.place.whereLinkIs),
     );
-    history.replaceState(null, "", this.fragment());
+    this.place.write(this.fragment());
   }
 
   private fragment(): string {
     return fragmentOf(this.runs, this.time, this.selection);
   }
 
-  /** Draw at the next frame; the lists too, unless only the pointer moved. */
+  /** Redraw at the next frame, with the lists unless only the pointer moved. */
   private schedule(withLists = true): void {
     this.areListsDue ||= withLists;
     if (this.isScheduled) return;
@@ -412,7 +415,7 @@ export class App implements View {
     if (this.areListsDue) this.renderLists(now);
   }
 
-  /** Build the lists, unless they were built a moment ago: then a later frame does. */
+  /** Rebuild the lists. If they were rebuilt less than LIST_INTERVAL_MS ago, a later frame does it. */
   private renderLists(now: number): void {
     const wait = this.listsDrawnAt + LIST_INTERVAL_MS - now;
     if (wait > 0) {
@@ -426,12 +429,13 @@ export class App implements View {
     if (!this.player.isPlaying && !this.isFollowing) this.updateAddress();
   }
 
-  /** Write the place into the address bar, when it has not changed for a moment: browsers limit how often. */
+  /** Update the link in the address bar once it stops changing: browsers limit the rate of updates. */
   private updateAddress(): void {
     clearTimeout(this.addressTimer);
     this.addressTimer = setTimeout(() => {
       const fragment = this.fragment();
-      if (this.time > 0 && fragment !== location.hash) history.replaceState(null, "", fragment);
+      const before = this.place.read();
+      if (fragment !== before && (before !== "" || this.time > 0 || this.selection)) this.place.write(fragment);
     }, 300);
   }
 }

@@ -1,35 +1,139 @@
-/** What the server tells about a selection when it is asked: why it is where it is, and its YAML. */
+/** Details of a node, a job or a pod: its fields and its events at the page's instant. */
 
 import { element } from "./dom.js";
-import { askText } from "./server.js";
+import { eventsOf } from "./events.js";
+import { amountText, countText, durationText, percentText } from "./format.js";
+import { holdsResources, JobPhase, PodPhase } from "./fold.js";
+import { definitions, eventList, instantButton, requestText, subjectButton } from "./lists.js";
+import { NodeActions } from "./node_actions.js";
+import { questionsOf } from "./questions.js";
+import { JOB_FIELDS } from "./run.js";
 import type { Selection, View } from "./view.js";
+import { NODE_STATUSES, type NodeStatus } from "./wire.js";
 
-const IN_FILES = "This file has no explanations and no YAML: open the run with “batkube show DIR” for both.";
+const MAX_EVENTS = 300;
+const MAX_PODS = 100;
+const POD_PHASES = ["not created yet", "pending", "bound, not running yet", "running", "ended"];
+const JOB_PHASES = ["not submitted yet", "waiting", "running", "ended"];
 
-/** Return the questions about a selection, closed; in a file without a server, one sentence. */
-export function detailsOf(view: View, selection: Selection): HTMLElement {
-  const { server } = view;
-  if (!server) return element("p", { class: "empty" }, IN_FILES);
-  const { run } = view.runs[selection.run]!;
-  const name = { node: run.nodeNames, job: run.jobNames, pod: run.podNames }[selection.kind][selection.index]!;
-  const parameters = { run: String(selection.run), kind: selection.kind, number: String(selection.index), name };
-  const questions: HTMLElement[] = [];
-  if (server.explain) questions.push(question("Why?", "explain", parameters));
-  if (server.yaml) questions.push(question("YAML", "yaml", parameters));
-  return element("div", { class: "details" }, ...questions);
+type Pairs = [string, Node | string][];
+
+/** Return the name of what is selected, with its kind. */
+export function selectionTitle(view: View, { run: index, kind, index: number }: Selection): string {
+  const { run } = view.runs[index]!;
+  const names = { node: run.nodeNames, job: run.jobNames, pod: run.podNames };
+  return `${kind} ${names[kind][number]}`;
 }
 
-/** A disclosure that asks the server each time it is opened. */
-function question(title: string, path: string, parameters: Record<string, string>): HTMLDetailsElement {
-  const text = element("pre", { tabindex: 0, role: "region", "aria-label": `${title} ${parameters["kind"]} ${parameters["name"]}` });
-  const node = element("details", {}, element("summary", {}, title), text);
-  node.addEventListener("toggle", () => {
-    if (!node.open) return;
-    text.textContent = "…";
-    void askText(path, parameters).then((reply) => {
-      text.classList.toggle("refused", reply.isRefused);
-      text.textContent = reply.message;
-    });
+/** The details of one selection. Answers of the server stay open while the rest follows the instant. */
+export class Details {
+  private readonly fields = element("div", {});
+  private readonly events = element("div", {});
+  private readonly actions: NodeActions | null;
+  private readonly node: HTMLElement;
+
+  constructor(
+    private readonly view: View,
+    readonly selection: Selection,
+  ) {
+    const { run } = view.runs[selection.run]!;
+    const hasActions = view.isLive && view.server?.actions === true && selection.kind === "node";
+    this.actions = hasActions ? new NodeActions(run.nodeNames[selection.index]!) : null;
+    const title = element("h3", { class: "name" }, selectionTitle(view, selection));
+    const actions = this.actions ? [this.actions.node] : [];
+    this.node = element("div", {}, title, ...actions, this.fields, questionsOf(view, selection), this.events);
+  }
+
+  render(): HTMLElement {
+    const { view, selection } = this;
+    const { run, fold } = view.runs[selection.run]!;
+    const { kind, index } = selection;
+    this.fields.replaceChildren(...{ node: nodeDetails, job: jobDetails, pod: podDetails }[kind](view, selection));
+    const events = eventsOf(run, kind, index, fold.position, MAX_EVENTS);
+    const list = events.length ? [element("h3", {}, "Until now"), eventList(view, selection.run, events)] : [];
+    this.events.replaceChildren(...list);
+    this.actions?.update(fold.nodePresent[index] === 1, fold.nodeStatuses[index] as NodeStatus);
+    return this.node;
+  }
+}
+
+function nodeDetails(view: View, { run: index, index: node }: Selection): Node[] {
+  const { run, fold } = view.runs[index]!;
+  const pairs: Pairs = [["status", fold.nodePresent[node] ? NODE_STATUSES[fold.nodeStatuses[node]!]! : "does not exist"]];
+  for (const grouping of ["zone", "rack", "pool"] as const) {
+    const label = run.text(run.labels[grouping][node]!);
+    if (label) pairs.push([grouping, label]);
+  }
+  const meters = run.header.labels.flatMap((resource, number) => {
+    const capacity = run.capacity[number]![node]!;
+    if (capacity <= 0) return [];
+    const used = fold.used(number, node);
+    const text = `${amountText(resource, used)} of ${amountText(resource, capacity)} (${percentText(used / capacity)})`;
+    const label = `${resource} in use`;
+    const meter = element("meter", { min: 0, max: 1, value: Math.min(1, used / capacity), "aria-label": label });
+    return [[resource, element("span", { class: "meter" }, meter, text)] as [string, Node]];
   });
-  return node;
+  const pods = run.nodePods[node]!.filter((pod) => holdsResources(fold.podPhases[pod] as PodPhase));
+  return [definitions([...pairs, ...meters]), ...podList(view, index, pods, "Pods now")];
+}
+
+function jobDetails(view: View, { run: index, index: job }: Selection): Node[] {
+  const { run, fold } = view.runs[index]!;
+  const phase = fold.jobPhases[job] as JobPhase;
+  const pods = run.jobPods[job]!;
+  const pairs: Pairs = [["state", JOB_PHASES[phase]!]];
+  for (const field of JOB_FIELDS) {
+    const text = run.text(run.jobTexts[field][job]!);
+    if (text) pairs.push([field, field === "walltime" ? `${text} s` : text]);
+  }
+  if (pods[0] !== undefined) pairs.push(["requests", `${countText(pods.length, "pod")} × ${requestText(run, pods[0]) || "nothing"}`]);
+  addInstant(view, pairs, "submitted", run.jobQueued[job]!);
+  addInstant(view, pairs, "started", run.jobStarted[job]!);
+  addInstant(view, pairs, "ended", run.jobEnded[job]!);
+  const queued = run.jobQueued[job]!;
+  const started = run.jobStarted[job]!;
+  if (queued >= 0 && queued <= view.time) {
+    const until = started >= 0 && started <= view.time ? started : view.time;
+    if (until >= queued) pairs.push([phase === JobPhase.Waiting ? "has waited" : "waited", durationText(until - queued)]);
+  }
+  const shown = pods.filter((pod) => fold.podPhases[pod] !== PodPhase.Absent);
+  return [definitions(pairs), ...podList(view, index, shown, "Pods")];
+}
+
+function podDetails(view: View, { run: index, index: pod }: Selection): Node[] {
+  const { run, fold } = view.runs[index]!;
+  const phase = fold.podPhases[pod] as PodPhase;
+  const pairs: Pairs = [["state", POD_PHASES[phase]!]];
+  const job = run.podJobs[pod]!;
+  if (job >= 0) pairs.push(["job", subjectButton(view, { run: index, kind: "job", index: job }, run.jobNames[job]!)]);
+  const owner = run.text(run.podOwners[pod]!);
+  if (owner) pairs.push(["owner", owner]);
+  const node = run.podNode[pod]!;
+  if (node >= 0 && phase >= PodPhase.Bound) {
+    pairs.push(["node", subjectButton(view, { run: index, kind: "node", index: node }, run.nodeNames[node]!)]);
+  }
+  pairs.push(["requests", requestText(run, pod) || "nothing"]);
+  addInstant(view, pairs, "created", run.queued[pod]!);
+  addInstant(view, pairs, "bound", run.bound[pod]!);
+  addInstant(view, pairs, "started", run.started[pod]!);
+  addInstant(view, pairs, "ended", run.ended[pod]!);
+  const reason = run.text(run.podReasons[pod]!);
+  if (reason) pairs.push(["last reason", reason]);
+  return [definitions(pairs)];
+}
+
+function addInstant(view: View, pairs: Pairs, name: string, time: number): void {
+  if (time >= 0) pairs.push([name, instantButton(view, time)]);
+}
+
+function podList(view: View, index: number, pods: number[], title: string): Node[] {
+  const { run, fold } = view.runs[index]!;
+  if (!pods.length) return [];
+  const items = pods.slice(0, MAX_PODS).map((pod) => {
+    const node = run.podNode[pod]!;
+    const place = fold.podPhases[pod]! >= PodPhase.Bound && node >= 0 ? ` on ${run.nodeNames[node]}` : "";
+    return element("li", {}, subjectButton(view, { run: index, kind: "pod", index: pod }, `${run.podNames[pod]}${place}`));
+  });
+  const more = pods.length > MAX_PODS ? [element("li", {}, `and ${countText(pods.length - MAX_PODS, "other")}`)] : [];
+  return [element("h3", {}, title), element("ul", { class: "names" }, ...items, ...more)];
 }

@@ -1,16 +1,16 @@
-/** A live page: it asks for what happened since, and catches up after a lost connection. */
+/** A live page: polls its server for new chunks, and catches up after a lost connection. */
 
 import type { App } from "./app.js";
 import { ask } from "./server.js";
 import type { Chunk, ClockState } from "./wire.js";
 
 export interface Answer {
-  /** What to ask for next. */
+  /** Cursor of the next request. */
   cursor: string;
   chunks: Chunk[];
   /** The instant up to which everything is known. */
   end: number;
-  /** True if nothing will follow. */
+  /** True if this is the last answer. */
   isOver: boolean;
   /** Null if the clock cannot be controlled, or the run is over. */
   clock: ClockState | null;
@@ -19,15 +19,15 @@ export interface Answer {
 const INTERVAL_MS = 250;
 const RETRY_MS = 2000;
 
-/** Return what happened since a cursor; null if the server cannot be reached. */
-export function askForNews(cursor: string): Promise<Answer | null> {
+/** Return the chunks since a cursor; null if the server cannot be reached. */
+export function fetchChunks(cursor: string): Promise<Answer | null> {
   return ask<Answer>("deltas", { since: cursor });
 }
 
-/** Ask for news until the run is over. */
+/** Poll for new chunks until the run has ended. */
 export async function follow(app: App, cursor: string): Promise<void> {
   for (;;) {
-    const answer = await askForNews(cursor);
+    const answer = await fetchChunks(cursor);
     app.setConnected(answer !== null);
     if (answer) {
       cursor = answer.cursor;

@@ -30,7 +30,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_shipped_files_are_built_from_the_sources(sources: Path, tmp_path: Path) -> None:
     subprocess.run(["node", "build.mjs", str(tmp_path)], cwd=sources, check=True, capture_output=True)
 
-    for name in ("page.js", "page.css"):
+    for name in ("page.js", "page.css", "widget.js"):
         built, shipped = (tmp_path / name).read_bytes(), (STATIC / name).read_bytes()
         assert built == shipped, f"{name} is not up to date: run `npm ci && npm run build` in page/"
 

@@ -73,7 +73,7 @@ def test_a_file_says_where_explanations_and_yaml_are(open_page: PageOpener, fail
     page = open_page(page_of_runs([failing_run])).browser_page
     select(page, "w0!5")
 
-    expect(page.get_by_role("tabpanel")).to_contain_text("This file has no explanations and no YAML")
+    expect(page.get_by_role("tabpanel")).to_contain_text("Explanations and YAML need a server")
     assert page.get_by_role("tabpanel").locator("details").count() == 0
 
 

@@ -76,11 +76,39 @@ def _set_scheduled(pod: KubeObject, annotations: Mapping[str, str], now: Instant
     metadata, status = pod["metadata"], pod.get("status", {})
     if annotations:
         pod["metadata"] = {**metadata, "annotations": {**metadata.get("annotations", {}), **annotations}}
-    scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": rfc3339(now)}
-    if metadata.get("generation") and "observedGeneration" in status:
-        scheduled["observedGeneration"] = metadata["generation"]
-    others = [condition for condition in status.get("conditions", []) if condition["type"] != "PodScheduled"]
-    pod["status"] = {**status, "conditions": [*others, scheduled]}
+    generation = metadata.get("generation") if "observedGeneration" in status else None
+    pod["status"] = _scheduled_statuses.status_of(status, generation, now)
+
+
+class _ScheduledStatuses:
+    """Statuses with the PodScheduled condition.
+
+    The pods of a workload share their first status, so those that are bound at one instant share the next one, too: it
+    takes less memory, and it is encoded and compared once.
+    """
+
+    def __init__(self) -> None:
+        #: The latest result, and what it was made from.
+        self._inputs: tuple[KubeObject, int | None, Instant] = {}, None, Instant(0)
+        self._status: KubeObject = {}
+
+    def status_of(self, status: KubeObject, generation: int | None, now: Instant) -> KubeObject:
+        """Return a pod's status after its binding; `generation` is set if the status has one."""
+        latest = self._inputs
+        if status is not latest[0] or generation != latest[1] or now != latest[2]:
+            scheduled = {
+                "type": "PodScheduled",
+                "status": "True",
+                "lastProbeTime": None,
+                "lastTransitionTime": rfc3339(now),
+                **({"observedGeneration": generation} if generation else {}),
+            }
+            others = [condition for condition in status.get("conditions", []) if condition["type"] != "PodScheduled"]
+            self._inputs, self._status = (status, generation, now), {**status, "conditions": [*others, scheduled]}
+        return self._status
+
+
+_scheduled_statuses = _ScheduledStatuses()
 
 
 def scheduler_rejection_status(reason: str) -> KubeObject:

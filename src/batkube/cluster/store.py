@@ -17,7 +17,7 @@ import itertools
 import operator
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Any, NamedTuple, NewType
 
 import msgspec
@@ -200,6 +200,10 @@ class Store:
         except KeyError as missing:
             raise Bug(f"there is no {kind} {missing}") from missing
 
+    def has_any(self, kinds: Set[str]) -> bool:
+        """Return whether any object of any of these kinds exists."""
+        return not self._live.keys().isdisjoint(kinds)
+
     def existing(self, kind: str, keys: Sequence[Key]) -> Sequence[Key]:
         """Return the keys of live objects; `keys` itself if all are."""
         live = self._live.get(kind, {})
@@ -245,7 +249,7 @@ class Store:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        """Release the oldest batch; the list is cut when many are released, since that moves all others."""
+        """Release the oldest batch. The list is shortened after many releases only, since that moves all its items."""
         self._history[self._history_begin] = _RELEASED
         self._history_begin += 1
         self._history_size -= self._history_sizes.popleft()

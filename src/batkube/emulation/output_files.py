@@ -28,7 +28,7 @@ from batkube.kernel.stopwatch import CpuStopwatch, peak_memory_bytes
 from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.files.manifest import fingerprint, write_json
 from batkube.outputs.writers.jobs_csv import ExtraColumns, write_jobs
-from batkube.outputs.writers.nodes_csv import write_machines
+from batkube.outputs.writers.nodes_csv import write_nodes
 from batkube.outputs.writers.schedule_csv import summary_of, write_schedule
 from batkube.outputs.writers.streaming_csv import MachineStatesWriter, PodsWriter
 from batkube.platforms.model import Machine
@@ -101,7 +101,7 @@ class OutputWriter:
             version=__version__,
         )
         write_jobs(folder.file("jobs.csv"), outcomes, ExtraColumns(STEP_COLUMNS, self._steps))
-        write_machines(folder.file("nodes.csv"), self._machines)
+        write_nodes(folder.file("nodes.csv"), self._machines)
         self._note_gangs()
         self._note_rejections()
         summary["nb_violations"] = self._notes.violations

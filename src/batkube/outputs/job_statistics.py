@@ -53,6 +53,11 @@ def job_statistics_of(jobs: Iterable[MeasuredJob]) -> dict[str, float | None]:
     }
 
 
+def size_class(execution_s: float, size: float) -> str:
+    """Return the class of a job, one of `CLASSES`."""
+    return f"{'long' if execution_s > SHORT_S else 'short'}_{'narrow' if size <= NARROW else 'wide'}"
+
+
 def _wait_statistics(ordered: Sequence[float]) -> dict[str, float | None]:
     percentiles = {f"p{rank}_waiting_time": percentile(ordered, rank) for rank in PERCENTILES}
     return {"median_waiting_time": percentile(ordered, 50), **percentiles}

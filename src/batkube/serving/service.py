@@ -24,6 +24,7 @@ from batkube.api.connections.event_loop.webhook_transport import WebhookThreads,
 from batkube.api.requests.users import MASTERS, authenticated_user
 from batkube.api.verbs.handlers.logs import ContainerLogs
 from batkube.cluster.client import BulkClient
+from batkube.cluster.kinds import DEFAULT_API, ServedApi
 from batkube.cluster.kubeconfigs import kubeconfig
 from batkube.cluster.mapping import ANNOTATION_SPEED, NODE
 from batkube.cluster.object_meta import annotations_of, with_metadata
@@ -39,12 +40,13 @@ from batkube.execution.nodes.registration import CONTROL_PLANE
 from batkube.files.private import write_private
 from batkube.files.replacement import write_atomically
 from batkube.kernel.errors import InputError
-from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
 from batkube.kernel.stopwatch import wall_clock_instant
 from batkube.kernel.streams import Streams
 from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.files.manifest import to_json, write_json
+from batkube.outputs.writers.nodes_csv import write_nodes
 from batkube.platforms.manifests import JOB_NOTES
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
@@ -68,7 +70,7 @@ from batkube.timing.loop import Loop
 from batkube.version import __version__
 from batkube.workloads.container_rules.rules import ContainerRule, ContainerRules
 
-KUBECONFIG, FIDELITY = "kubeconfig", "fidelity.json"
+KUBECONFIG, FIDELITY, NODES = "kubeconfig", "fidelity.json", "nodes.csv"
 #: The number of changes that are kept for watches; a client that lags further behind must list again.
 _HISTORY = 100_000
 #: The maximum memory of these changes.
@@ -101,7 +103,7 @@ class ServeOptions:
     rules: tuple[ContainerRule, ...] = ()
     token_file: Path | None = None
     #: API versions to enable in addition to the default ones.
-    api: tuple[str, ...] = ()
+    api: ServedApi = DEFAULT_API
     seed: int = 0
     #: Whether to log a bug and continue, instead of shutting down.
     keep_going: bool = False
@@ -124,7 +126,7 @@ Observer = Callable[[ObservedCluster], None]
 def serve(options: ServeOptions, announce: Callable[[Address], None], observe: Observer | None = None) -> None:
     """Serve until interrupted. Calls `announce` once requests are accepted and the kubeconfig is written.
 
-    `observe` is called with the cluster before that, in the event loop.
+    Before that, `observe` is called with the cluster, in the event loop.
     A bug shuts the service down and is raised, unless `keep_going` is set.
     """
     cluster = ServedCluster(options, observe)
@@ -133,7 +135,7 @@ def serve(options: ServeOptions, announce: Callable[[Address], None], observe: O
             cluster.shutdown.run(cluster.run(announce))
         finally:
             if cluster.shutdown.has_started:
-                cluster.write_notes()
+                cluster.write_final_files()
 
 
 class ServedCluster:
@@ -153,8 +155,10 @@ class ServedCluster:
         self.shutdown = Shutdown()
         self._bugs = BugReports(self.shutdown.fail, self._world.notes, keep_going=options.keep_going)
 
-    def write_notes(self) -> None:
-        """Write the final fidelity notes."""
+    def write_final_files(self) -> None:
+        """Write the nodes with their times, and the final fidelity notes."""
+        machines = self._world.machines
+        write_nodes(self._folder.path / NODES, machines.machines, machines.presence)
         self._rules.note_unused(self._world.notes)
         write_atomically(self._folder.path / FIDELITY, to_json(self._world.notes.rows()))
 
@@ -189,7 +193,7 @@ class ServedCluster:
                 authority = base64.b64encode(credentials.ca_certificate).decode()
                 cluster = {"server": f"https://{host}", "certificate-authority-data": authority}
                 config = kubeconfig(cluster, "admin", {"token": self._token})
-                _write_folder(self._folder, options, config, world.notes)
+                _write_folder(self._folder, options, config, world)
                 announce(Address(f"https://{host}", self._folder.path / KUBECONFIG, self._token))
                 await self._wait_for_shutdown()
         finally:
@@ -208,7 +212,7 @@ class ServedCluster:
             usage=usage,
             specials={} if is_bare else {"pods/log": ContainerLogs(world.store).handle},
             notes=world.notes,
-            more_versions=options.api,
+            kinds=options.api,
             descriptions=DescriptionSources(
                 types=functools.partial(read_field_descriptions, cache=cache_folder()),
                 columns=functools.partial(read_column_descriptions, cache=cache_folder()),
@@ -299,11 +303,12 @@ def _client_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _write_folder(folder: OutputFolder, options: ServeOptions, access: str, notes: FidelityNotes) -> None:
-    """Write the output folder: the kubeconfig, readable only by its owner, the notes and the manifest."""
+def _write_folder(folder: OutputFolder, options: ServeOptions, access: str, world: World) -> None:
+    """Write the output folder: the kubeconfig, readable only by its owner, the nodes, the notes and the manifest."""
     with folder.writing():
         write_private(folder.file(KUBECONFIG), access)
-        write_json(folder.file(FIDELITY), notes.rows())
+        write_nodes(folder.file(NODES), world.machines.machines, world.machines.presence)
+        write_json(folder.file(FIDELITY), world.notes.rows())
         manifest = {
             "batkube": __version__,
             "command": list(options.command),
@@ -312,8 +317,8 @@ def _write_folder(folder: OutputFolder, options: ServeOptions, access: str, note
             "speed": options.speed,
             "seed": options.seed,
         }
-        # kubectl edits its kubeconfig (`kubectl config set-context`), and notes are rewritten at the end.
-        mutable = [KUBECONFIG, FIDELITY]
+        # kubectl edits its kubeconfig (`kubectl config set-context`); nodes and notes are rewritten at the end.
+        mutable = [KUBECONFIG, FIDELITY, NODES]
         if options.manager is not None:
             folder.file(LOG_FILE).touch()
             mutable.append(LOG_FILE)

@@ -22,6 +22,7 @@ from batkube.execution.jobs.submission import Submission
 from batkube.execution.jobs.workload_jobs import WorkloadJobs
 from batkube.execution.latencies.delays import Delays
 from batkube.execution.nodes.allocations import NodeAllocations, OvercommittedAllocations
+from batkube.execution.nodes.cordon_log import CordonLog
 from batkube.execution.nodes.leases import NodeLeases
 from batkube.execution.profiles.run_times import run_time_on
 from batkube.kernel.clock import Clock
@@ -46,7 +47,7 @@ from batkube.simulation.parts.energy import create_energy_parts
 from batkube.simulation.parts.machine_states import record_machine_states
 from batkube.simulation.parts.peer_connection import connect_peer, outcome_listener
 from batkube.simulation.preparation.input_notes import note_inputs
-from batkube.simulation.preparation.inputs import Inputs, served_api_versions
+from batkube.simulation.preparation.inputs import Inputs, served_api
 from batkube.simulation.preparation.job_forms import admission_kinds, job_creator_of
 from batkube.simulation.preparation.timeline import start_timeline
 from batkube.timing.loop import Loop
@@ -166,7 +167,10 @@ def assemble(
         setup = ProgramSetup(world, loop, scenario, server, inputs.external_programs, observer, scheduler_folder)
         programs = _start_programs(setup, allocations, engine)
     auditor = _create_auditor(world, inputs, policy, programs, scheduler_folder)
-    start_timeline(world, access, nodes, inputs.timeline, server, are_nodes_watched=inputs.has_node_lifecycle)
+    # The journal has the requests to switch machines off, for which the nodes are cordoned.
+    cordons = None if server is None or power.switches is not None else CordonLog(world)
+    are_watched = inputs.has_node_lifecycle
+    start_timeline(world, access, nodes, inputs.timeline, server, are_nodes_watched=are_watched, cordons=cordons)
     link = connect_peer(inputs, submission, tracker, scheduler_folder, engine, power, policy)
     submission.start()
     return Simulation(
@@ -260,7 +264,7 @@ def _create_server(world: World, inputs: Inputs, rules: ContainerRules) -> RunSe
 
     conflicts = SchedulerConflicts(world) if inputs.scenario.more_schedulers else None
     server = make_server(
-        world, PodUsage(world.store, rules), served_api_versions(inputs.scenario, inputs.external_programs), conflicts
+        world, PodUsage(world.store, rules), served_api(inputs.scenario, inputs.external_programs), conflicts
     )
     install(inputs.prerequisites, server.api.manifest_client(server.token))
     return server

@@ -61,12 +61,13 @@ class RunRecord:
         outcomes, energy = self.simulation.all_outcomes, self.simulation.energy
         joules_of = None if energy is None else energy.joules_by_job
         write_jobs(folder.file("jobs.csv"), outcomes, self._gang_columns(), joules_of)
-        write_nodes(folder.file("nodes.csv"), self.simulation.world.machines)
+        machines = self.simulation.world.machines
+        write_nodes(folder.file("nodes.csv"), machines.machines, machines.presence)
         summary = summary_of(
             outcomes,
             self.simulation.machine_states,
             self.simulation.usage,
-            machine_count=len(self.simulation.world.machines.machines),
+            machine_count=len(machines.machines),
             whole_machines=self.inputs.model is ResourceModel.MACHINES,
             job_count=self.simulation.completion.job_count,
             version=__version__,

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from batkube.api.decoding.objects import decode as canonical
-from batkube.api.wire import protobuf
+from batkube.api.wire import encoding, protobuf
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.schemas import Field, Schema, Shape
 from batkube.kernel.errors import RunFailed
@@ -265,11 +265,25 @@ def test_shared_parts_are_encoded_equally_in_all_objects() -> None:
     assert [protobuf.encode(pod, POD) for pod in reversed(pods)] == apart[::-1]
 
 
+@QUICK
+@given(data=st.data(), resource=st.sampled_from(STORED))
+def test_a_stored_object_is_encoded_as_with_its_version_in_it(data: st.DataObject, resource: Resource) -> None:
+    value = data.draw(values(resource.schema))
+    metadata = {name: part for name, part in value.get("metadata", {}).items() if name != "resourceVersion"}
+    version = data.draw(st.integers(1, 2**40))
+    stored = {**value, "metadata": metadata}
+    complete = {**value, "metadata": {**metadata, "resourceVersion": str(version)}}
+
+    for _ in range(2):  # the second time from the cache
+        assert protobuf.wrap_version(stored, version, resource.schema) == protobuf.wrap(complete, resource.schema)
+
+
 class _Spec(dict[str, Any]):
     """A spec that supports weak references."""
 
 
-def test_parts_of_deleted_objects_do_not_stay_in_the_cache() -> None:
+def test_parts_of_deleted_objects_do_not_stay_in_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "_MAX_CACHE_BYTES", 1 << 21)
     specs: list[weakref.ref[_Spec]] = []
     for resource in STORED:
         for _ in range(500 if "spec" in resource.schema.fields else 0):

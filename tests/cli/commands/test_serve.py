@@ -20,6 +20,7 @@ import pytest
 import yaml
 
 from batkube.cli.main import main
+from batkube.outputs.measures.run_data.text_table import read_table
 
 
 class ServeProcess:
@@ -175,6 +176,21 @@ def test_a_signal_stops_the_server_with_exit_code_0(tmp_path: Path, number: sign
     assert server.line == f"{tmp_path / 'out' / 'kubeconfig'}\n"
     assert server.get("/api/v1/nodes")[1]["items"] == []
     assert server.end(number) == (0, "")
+
+
+def test_nodes_csv_has_the_nodes_with_their_times_in_real_time(tmp_path: Path) -> None:
+    server = ServeProcess(tmp_path / "out", "--platform", "1x4,16Gi")
+    at_start = read_table(tmp_path / "out" / "nodes.csv")
+    spot = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "spot"}, "status": {"capacity": {"cpu": "2"}}}
+    assert server.post("/api/v1/nodes", spot) == 201
+
+    assert server.end()[0] == 0
+
+    at_end = read_table(tmp_path / "out" / "nodes.csv")
+    assert (at_start.columns["node"], at_end.columns["node"]) == (("node-0",), ("node-0", "spot"))
+    assert at_end.columns["cpu"] == ("4.000", "2.000")
+    since_2000 = time.time() - 946684800
+    assert all(abs(since_2000 - float(created)) < 300 for created in at_end.columns["created"])
 
 
 def test_latencies_that_only_apply_to_runs_are_noted(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from batkube.outputs.charts.axes import format_axis, single_line
+from batkube.outputs.charts.axes import format_axis
 
 
 def ticks(low: float, high: float, unit: str, **options: Any) -> tuple[list[str], str]:  # noqa: ANN401
@@ -55,6 +55,5 @@ def test_the_number_of_ticks_is_limited(low: float, factor: float) -> None:
             assert len(set(labels)) == len(labels)
 
 
-def test_a_label_is_one_line_of_bounded_length() -> None:
-    assert single_line("a\n  b\tc") == "a b c"
-    assert single_line("x" * 100, 10) == "x" * 9 + "…"
+def test_no_tick_is_beyond_the_largest_possible_value() -> None:
+    assert ticks(0, 140, "%", max_tick=100)[0] == ["0", "20", "40", "60", "80", "100"]

@@ -9,7 +9,7 @@ from matplotlib.backends import backend_pgf
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from batkube.outputs.charts.inline_svg import inline_svg, render_figure
+from batkube.outputs.charts.inline_svg import inline_figure, inline_svg, render_figure
 from batkube.outputs.charts.style import chart_style
 
 
@@ -54,3 +54,13 @@ def test_no_text_of_a_pgf_figure_is_a_command_to_latex(monkeypatch: pytest.Monke
     assert r"50 \% \& a\_b\textasciicircum{}2 \#1 \textasciitilde{} ?" in drawing
     assert r"\$\textbackslash{}catcode\$" in drawing
     assert "\\input" not in drawing
+
+
+def test_files_have_a_white_background_and_drawings_in_pages_have_none() -> None:
+    with chart_style():
+        figure = Figure()
+        figure.subplots()
+
+    in_file, in_page = render_figure(figure, "svg").decode(), str(inline_figure(figure, prefix="p", title="t"))
+
+    assert (in_file.count("fill: #ffffff"), in_page.count("fill: #ffffff")) == (2, 0)

@@ -33,7 +33,7 @@ def test_a_report_has_metrics_and_everything_to_repeat_the_run(make_run: Any) ->
         "ada",
     ):
         assert words in page.text, words
-    assert page.tags.count("svg") == 2
+    assert page.tags.count("svg") == 4
 
 
 def test_the_report_of_a_failed_run_begins_with_the_failure(make_run: Any) -> None:  # noqa: ANN401

@@ -45,6 +45,7 @@ _MUTATING: dict[str, tuple[Plugin, ...]] = {
         default_tolerations.add_default_tolerations,
         runtime_classes.apply_runtime_class,
     ),
+    "podgroups.scheduling.k8s.io": (priorities.set_group_priority,),
     "pods/resize": (limit_ranges.apply_default_limits,),
     "volumeattributesclasses.storage.k8s.io": (resource_defaults.add_protection_finalizer,),
 }
@@ -73,6 +74,10 @@ _VALIDATING: dict[str, tuple[Plugin, ...]] = {
 }
 
 
+_NO_KINDS: frozenset[str] = frozenset()
+_QUOTAS = frozenset({"resourcequotas"})
+
+
 class AdmissionChain:
     """The admission plugins of one server."""
 
@@ -94,6 +99,14 @@ class AdmissionChain:
         self._mutating_policies = mutating_policies
         self._webhooks = webhooks
         self._adds_account_tokens = service_accounts is not None
+        #: The kinds that configure webhooks, mutating extensions and validating ones. Most clusters have no such
+        #: object, and a look at the kinds that exist is fast.
+        self._webhook_kinds = _NO_KINDS if webhooks is None else webhooks.configured_by
+        self._mutating_kinds = self._webhook_kinds | (
+            _NO_KINDS if mutating_policies is None else mutating_policies.configured_by
+        )
+        self._validating_kinds = self._webhook_kinds | (_NO_KINDS if policies is None else policies.configured_by)
+        self._extension_kinds = self._mutating_kinds | self._validating_kinds
         account_plugins = () if service_accounts is None else (ServiceAccountPlugin(service_accounts).admit,)
         self._mutating_plugins = _MUTATING | {"pods": (*account_plugins, *_MUTATING["pods"])}
         resize_checks = (*_VALIDATING["pods/resize"], resizes.resize_check(can_resize))
@@ -129,7 +142,7 @@ class AdmissionChain:
         """
         namespace_lifecycle.check_namespace(request)
         self._run_mutating_plugins(request)
-        if not self._has_mutating_extensions:
+        if not self._store.has_any(self._mutating_kinds):
             return
         policy_context, webhook_context = ReinvocationContext(), ReinvocationContext()
         self._run_mutating_extensions(request, policy_context, webhook_context)
@@ -139,23 +152,18 @@ class AdmissionChain:
             self._run_mutating_extensions(request, policy_context, webhook_context)
 
     @property
-    def _has_mutating_extensions(self) -> bool:
-        """Whether any mutating policy or any webhook exists; a fast check, since most clusters have none."""
-        policies = self._mutating_policies
-        return (policies is not None and policies.any_bound) or self.has_webhooks
-
-    @property
     def has_extensions(self) -> bool:
         """Whether any policy or webhook may see writes."""
-        return self._has_mutating_extensions or self.validates_deletions
+        return self._store.has_any(self._extension_kinds)
 
     def is_name_dependent(self, namespace: str) -> bool:
         """Return whether the admission of a pod in this namespace may depend on the pod's name.
 
         That is the case if there are quotas, policies or webhooks, or if each pod gets a token volume.
         """
-        has_quotas = any(True for _ in self._store.in_namespace("resourcequotas", namespace))
-        return has_quotas or self._adds_account_tokens or self.has_extensions
+        if self._adds_account_tokens or self.has_extensions:
+            return True
+        return self._store.has_any(_QUOTAS) and any(True for _ in self._store.in_namespace("resourcequotas", namespace))
 
     def _run_mutating_extensions(
         self, request: AdmissionRequest, policy_context: ReinvocationContext, webhook_context: ReinvocationContext
@@ -184,12 +192,12 @@ class AdmissionChain:
     @property
     def validates_deletions(self) -> bool:
         """Whether any policy or webhook may reject deletions."""
-        return self.has_webhooks or (self._validating_policies is not None and self._validating_policies.any_bound)
+        return self._store.has_any(self._validating_kinds)
 
     @property
     def has_webhooks(self) -> bool:
         """Whether any webhook is configured."""
-        return self._webhooks is not None and self._webhooks.any_configured
+        return self._store.has_any(self._webhook_kinds)
 
     def validate_deletion(self, request: AdmissionRequest) -> None:
         """Run policies and webhooks on a deletion. Mutating webhooks are called too, but may only reject it."""
@@ -198,6 +206,8 @@ class AdmissionChain:
         self._run_validating_extensions(request)
 
     def _run_validating_extensions(self, request: AdmissionRequest) -> None:
+        if not self._store.has_any(self._validating_kinds):
+            return
         if self._validating_policies is not None:
             self._validating_policies.validate(request)
         if self._webhooks is not None:

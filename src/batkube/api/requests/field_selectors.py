@@ -105,20 +105,17 @@ def _unescaped(value: str) -> str:
 # Values of fields
 
 
-def _value_at(value: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - any JSON
-    for name in path:
-        if not isinstance(value, dict):
-            return None
-        value = value.get(name)
-    return value
-
-
 def _path_getter(text: str, unset: str = "") -> Getter:
     """Return a getter of the field at a dotted path; `unset` is the text of Go's zero value of its type."""
-    path = tuple(text.split("."))
+    *path, name = text.split(".")
 
     def get(value: KubeObject) -> str:
-        field = _value_at(value, path)
+        parent: Any = value
+        for part in path:
+            parent = parent.get(part)
+            if not isinstance(parent, dict):
+                return unset
+        field = parent.get(name)
         return unset if field is None else field if isinstance(field, str) else go_value(field)
 
     return get
@@ -132,8 +129,9 @@ def _first_set_getter(*paths: str) -> Getter:
 
 def _pod_ip(pod: KubeObject) -> str:
     """Return the first of `status.podIPs`, or else `status.podIP`."""
-    addresses = _value_at(pod, ("status", "podIPs"))
-    return (addresses[0].get("ip") or "") if addresses else _value_at(pod, ("status", "podIP")) or ""
+    status = pod.get("status") or {}
+    addresses = status.get("podIPs")
+    return (addresses[0].get("ip") if addresses else status.get("podIP")) or ""
 
 
 def _metadata_getters(*paths: str) -> dict[str, Getter]:

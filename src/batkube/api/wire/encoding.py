@@ -14,16 +14,18 @@ from __future__ import annotations
 import itertools
 import struct
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from batkube.api.wire.values import BODY_WRITERS, ZERO_VALUES, Json
 from batkube.api.wire.wrapper_messages import wrapper_of
 from batkube.cluster.schemas import Field, Schema, Shape
-from batkube.kernel.varints import (
+from batkube.protobuf.varints import (
     BYTES,
     FIXED64,
+    SMALL_VARINT_COUNT,
+    SMALL_VARINTS,
     VARINT,
     encode_signed_varint,
     encode_varint,
@@ -33,6 +35,8 @@ from batkube.kernel.varints import (
 
 WriteValue = Callable[[Json], bytes]
 """Encodes a value, with its tag or as the body of a message."""
+WriteMetadata = Callable[[Mapping[str, Any], int], bytes]
+"""Encodes the metadata of a stored object with a resourceVersion."""
 
 _pack_double = struct.Struct("<d").pack
 #: The wire types of shapes that are not length-delimited.
@@ -41,16 +45,17 @@ WIRE_TYPES = {Shape.INTEGER: VARINT, Shape.BOOLEAN: VARINT, Shape.NUMBER: FIXED6
 _COLLECTIONS = (Shape.LIST, Shape.MAP, Shape.BYTES)
 #: Shapes of parts that objects may share.
 _SHARED_SHAPES = (Shape.LIST, Shape.MAP, Shape.STRUCT)
-#: Metadata contains the resourceVersion, so it differs every time and is not cached.
-_UNSHARED_FIELD = "metadata"
-#: Limits of the cache: the size of a part, the total size, and the overhead per part. Shared parts are small.
-_MAX_CACHED_PART_BYTES, _MAX_CACHE_BYTES, _CACHE_ENTRY_OVERHEAD = 1 << 11, 1 << 21, 1 << 8
+#: Metadata that clients see contains the resourceVersion, so it differs every time and is not cached.
+_METADATA, _RESOURCE_VERSION = "metadata", "resourceVersion"
+#: Limits of the cache: the size of a part, the total size, and the overhead per part. Shared parts are small. The cache
+#: holds the parts of 15,000 pods, so that those of a burst are still there when the pods end.
+_MAX_CACHED_PART_BYTES, _MAX_CACHE_BYTES, _CACHE_ENTRY_OVERHEAD = 1 << 11, 1 << 24, 1 << 8
 
 
 class MessageEncoder:
     """Encodes one type of message; compiled on first use, since types may be recursive."""
 
-    __slots__ = ("_absent", "_embedded", "_schema", "_writers")
+    __slots__ = ("_absent", "_embedded", "_metadata_writer", "_schema", "_writers")
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -60,9 +65,31 @@ class MessageEncoder:
         self._writers: dict[str, tuple[int, WriteValue]] = {}
         #: The names of embedded messages, whose fields belong to this object in JSON.
         self._embedded: tuple[str, ...] = ()
+        #: The index of the metadata, and its encoder for stored objects; None before the first use.
+        self._metadata_writer: tuple[int, WriteMetadata] | None = None
 
     def __call__(self, value: Mapping[str, Any]) -> bytes:
-        """Return the encoded message.
+        """Return the encoded message."""
+        return b"".join(self._parts(value))
+
+    def with_version(self, value: Mapping[str, Any], version: int) -> bytes:
+        """Return the encoded message of a stored object with the resourceVersion that clients see.
+
+        The versions of an object usually share their metadata, so that is cached, in two halves around that field.
+        """
+        parts = self._parts({**value, _METADATA: None})
+        index, write = self._metadata_writer or self._compile_metadata()
+        parts[index] = write(value[_METADATA], version)
+        return b"".join(parts)
+
+    def around(self, name: str, value: Mapping[str, Any]) -> tuple[bytes, bytes]:
+        """Return what comes before and after the field `name` in the encoded message."""
+        parts = self._parts(value)
+        index, _ = self._writers[name]
+        return b"".join(parts[:index]), b"".join(parts[index + 1 :])
+
+    def _parts(self, value: Mapping[str, Any]) -> list[bytes]:
+        """Return the encoded fields.
 
         Most types have many fields, of which most objects set few, so the loop is over the fields of the object.
         """
@@ -76,7 +103,7 @@ class MessageEncoder:
         for name in self._embedded:
             index, write = self._writers[name]
             parts[index] = write(value)
-        return b"".join(parts)
+        return parts
 
     def _compile(self) -> None:
         fields = protobuf_fields(self._schema)
@@ -84,6 +111,11 @@ class MessageEncoder:
         ordered = sorted(fields.items(), key=lambda item: item[1].number)
         self._absent = [_unset_bytes(field) for _, field in ordered]
         self._writers = {name: (index, _field_writer(name, field)) for index, (name, field) in enumerate(ordered)}
+
+    def _compile_metadata(self) -> tuple[int, WriteMetadata]:
+        index, _ = self._writers[_METADATA]
+        self._metadata_writer = index, _metadata_writer(self._schema.fields[_METADATA])
+        return self._metadata_writer
 
 
 def message_encoder_of(schema: Schema) -> MessageEncoder:
@@ -124,14 +156,13 @@ def _field_writer(name: str, field: Field) -> WriteValue:
     """Return the encoder of a field, with a cache if objects may share the field's value."""
     write = _value_writer(field.number, field.schema)
     embedded = name.startswith("<")
-    return (
-        write
-        if embedded or name == _UNSHARED_FIELD or field.schema.shape not in _SHARED_SHAPES
-        else _cached_writer(write)
-    )
+    return write if embedded or name == _METADATA or field.schema.shape not in _SHARED_SHAPES else _cached_writer(write)
 
 
-class _EncodedPartCache(dict[int, tuple[Json, bytes]]):
+_Encoded = TypeVar("_Encoded")
+
+
+class _EncodedPartCache(dict[int, tuple[Json, _Encoded]]):
     """Encoded parts by field and id of the part. It holds references to the parts, so that ids stay unique.
 
     One cache for all fields: there are a thousand, and separate caches would keep entries of rarely used fields.
@@ -141,22 +172,26 @@ class _EncodedPartCache(dict[int, tuple[Json, bytes]]):
         super().__init__()
         self._size = 0
 
-    def add(self, key: int, part: Json, data: bytes) -> None:
-        """Add a part. If the cache is full, empty it first: parts in use are soon added again."""
-        self._size += len(data) + _CACHE_ENTRY_OVERHEAD
+    def add(self, key: int, part: Json, data: _Encoded, size: int) -> None:
+        """Add a part unless it is large. If the cache is full, empty it first: parts in use are soon added again."""
+        if size > _MAX_CACHED_PART_BYTES:
+            return
+        self._size += size + _CACHE_ENTRY_OVERHEAD
         if self._size > _MAX_CACHE_BYTES:
             self.clear()
-            self._size = len(data) + _CACHE_ENTRY_OVERHEAD
+            self._size = size + _CACHE_ENTRY_OVERHEAD
         self[key] = part, data
 
 
-_encoded_parts = _EncodedPartCache()
+_encoded_parts = _EncodedPartCache[bytes]()
+#: The encoded metadata before and after the resourceVersion.
+_encoded_metadata = _EncodedPartCache[tuple[bytes, bytes]]()
 _field_numbers = itertools.count()
 
 
 def _cached_writer(write: WriteValue) -> WriteValue:
     """Return `write` with a cache of its results."""
-    field = next(_field_numbers) << 64  # larger than any id
+    field = next(_field_numbers) << 48  # larger than any id, which is an address
 
     def write_once(value: Json) -> bytes:
         key = field + id(value)
@@ -164,11 +199,28 @@ def _cached_writer(write: WriteValue) -> WriteValue:
         if cached is not None:
             return cached[1]
         data = write(value)
-        if len(data) <= _MAX_CACHED_PART_BYTES:
-            _encoded_parts.add(key, value, data)
+        _encoded_parts.add(key, value, data, len(data))
         return data
 
     return write_once
+
+
+def _metadata_writer(field: Field) -> WriteMetadata:
+    """Return the encoder of the field with the metadata of stored objects."""
+    encoder, prefix = message_encoder_of(field.schema), field_tag(field.number, BYTES)
+    write_version = _text_writer(field_tag(field.schema.fields[_RESOURCE_VERSION].number, BYTES))
+
+    def write(metadata: Mapping[str, Any], version: int) -> bytes:
+        key = id(metadata)
+        cached = _encoded_metadata.get(key)
+        if cached is None:
+            before, after = encoder.around(_RESOURCE_VERSION, metadata)
+            _encoded_metadata.add(key, metadata, (before, after), len(before) + len(after))
+        else:
+            before, after = cached[1]
+        return length_delimited(prefix, before + write_version(str(version)) + after)
+
+    return write
 
 
 def _value_writer(number: int, schema: Schema) -> WriteValue:
@@ -188,14 +240,20 @@ def _value_writer(number: int, schema: Schema) -> WriteValue:
         return lambda value: prefix + _pack_double(value)
     if shape is Shape.STRING:
         return _text_writer(prefix)
-    body = _body_writer(schema)
-    return lambda value: length_delimited(prefix, body(value))
+    return _delimited_writer(prefix, _body_writer(schema))
 
 
 def _text_writer(prefix: bytes) -> WriteValue:
-    def write(value: str) -> bytes:
-        data = value.encode()
-        return prefix + encode_varint(len(data)) + data
+    return _delimited_writer(prefix, str.encode)
+
+
+def _delimited_writer(prefix: bytes, body: WriteValue) -> WriteValue:
+    """Return the encoder of a length-delimited field; as `length_delimited`, which would be one more call per field."""
+
+    def write(value: Json) -> bytes:
+        data = body(value)
+        size = len(data)
+        return prefix + (SMALL_VARINTS[size] if size < SMALL_VARINT_COUNT else encode_varint(size)) + data
 
     return write
 

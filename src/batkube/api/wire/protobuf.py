@@ -10,6 +10,7 @@ Custom resources and Tables have no protobuf form.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from batkube.api.wire.encoding import message_encoder_of
 from batkube.api.wire.values import fields, go_text
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import KubeObject
-from batkube.kernel.varints import UnexpectedEnd, WireError, length_delimited
+from batkube.protobuf.varints import UnexpectedEnd, WireError, length_delimited
 
 __all__ = [
     "Envelope",
@@ -30,6 +31,7 @@ __all__ = [
     "unwrap",
     "watch_frame",
     "wrap",
+    "wrap_version",
 ]
 
 #: The prefix of an envelope (Kubernetes: protoEncodingPrefix).
@@ -64,11 +66,23 @@ def decode(data: bytes, schema: Schema) -> dict[str, Any]:
 
 def wrap(value: KubeObject, schema: Schema) -> bytes:
     """Return an object or list in its envelope."""
-    names = (value.get("apiVersion", ""), value.get("kind", ""))
-    type_meta = length_delimited(b"\x0a", names[0].encode()) + length_delimited(b"\x12", names[1].encode())
-    return (
-        MAGIC + length_delimited(b"\x0a", type_meta) + length_delimited(b"\x12", encode(value, schema)) + _EMPTY_CONTENT
-    )
+    return _envelope(value, encode(value, schema))
+
+
+def wrap_version(value: KubeObject, version: int, schema: Schema) -> bytes:
+    """Return a stored object in its envelope, with the resourceVersion that clients see."""
+    return _envelope(value, message_encoder_of(schema).with_version(value, version))
+
+
+def _envelope(value: KubeObject, message: bytes) -> bytes:
+    type_meta = _type_meta(value.get("apiVersion", ""), value.get("kind", ""))
+    return MAGIC + type_meta + length_delimited(b"\x12", message) + _EMPTY_CONTENT
+
+
+@functools.lru_cache(1024)
+def _type_meta(api_version: str, kind: str) -> bytes:
+    names = length_delimited(b"\x0a", api_version.encode()) + length_delimited(b"\x12", kind.encode())
+    return length_delimited(b"\x0a", names)
 
 
 def unwrap(data: bytes) -> Envelope:

@@ -25,7 +25,7 @@ from batkube.kernel.instants import (
     rfc3339_micro,
 )
 from batkube.kernel.memo import memoized
-from batkube.kernel.varints import (
+from batkube.protobuf.varints import (
     BYTES,
     VARINT,
     UnexpectedEnd,
@@ -113,22 +113,22 @@ def _decode_int_or_string(body: bytes) -> int | str:
     raise WireError(f"impossible IntOrString.Type {kind!r}")
 
 
+@memoized(4096)
 def encode_time(timestamp: str | None) -> bytes:
     """Encode a Time as whole seconds since 1970; the zero time is empty."""
-    return _encode_instant(timestamp, 1) if timestamp else b""
-
-
-def encode_micro_time(timestamp: str | None) -> bytes:
-    """Encode a MicroTime as seconds and nanoseconds, the latter a multiple of 1000."""
-    return _encode_instant(timestamp, 1_000_000) if timestamp else b""
+    return _encode_instant(timestamp, is_whole=True) if timestamp else b""
 
 
 @memoized(4096)
-def _encode_instant(timestamp: str, precision: int) -> bytes:
+def encode_micro_time(timestamp: str | None) -> bytes:
+    """Encode a MicroTime as seconds and nanoseconds, the latter a multiple of 1000."""
+    return _encode_instant(timestamp, is_whole=False) if timestamp else b""
+
+
+def _encode_instant(timestamp: str, *, is_whole: bool) -> bytes:
     seconds, nanoseconds = divmod(instant_of(timestamp), NANOSECONDS_PER_SECOND)
-    if precision == 1:
-        nanoseconds = 0
-    return b"\x08" + encode_signed_varint(seconds + _EPOCH_SECONDS) + b"\x10" + encode_signed_varint(nanoseconds)
+    written_ns = 0 if is_whole else nanoseconds
+    return b"\x08" + encode_signed_varint(seconds + _EPOCH_SECONDS) + b"\x10" + encode_signed_varint(written_ns)
 
 
 def _decode_instant(body: bytes) -> Instant | None:

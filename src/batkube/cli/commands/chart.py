@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from batkube.cli.options.durations import time_option_s
+from batkube.cli.options.figure_labels import LabelsFile, figure_labels
 from batkube.cli.options.figure_widths import WIDTH_HELP, WIDTHS_IN, FigureWidth
 from batkube.cli.options.run_labels import Labels, labels_for
 from batkube.outputs.over_time.chart_kinds import ChartKind
@@ -30,6 +31,7 @@ def chart(
     width: Annotated[FigureWidth | None, typer.Option(help=WIDTH_HELP)] = None,
     title: Annotated[str | None, typer.Option(help="The chart's title; the runs' names by default.")] = None,
     label: Labels = None,
+    labels: LabelsFile = None,
     start: Annotated[str | None, typer.Option("--from", metavar="T", help="Start of the chart: 90, 1.5h, 2d.")] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="T", help="End of the chart.")] = None,
 ) -> None:
@@ -47,5 +49,6 @@ def chart(
     window = (time_option_s("--from", start), time_option_s("--to", end))
     width_in = None if width is None else WIDTHS_IN[width]
     results = [Results(run, label=name) for run, name in zip(runs, labels_for(len(runs), label), strict=True)]
-    save_chart(kind, results, out, title=title, window=window, width_in=width_in)
+    with figure_labels(labels) as texts:
+        save_chart(kind, results, out, title=title, window=window, width_in=width_in, labels=texts)
     typer.echo(f"wrote {out}")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from batkube.cli.options.durations import time_option_s
+from batkube.cli.options.figure_labels import LabelsFile, figure_labels
 from batkube.cli.options.figure_widths import WIDTH_HELP, WIDTHS_IN, FigureWidth
 from batkube.kernel.errors import InputError
 
@@ -45,6 +46,7 @@ def gantt(
     ] = None,
     by: Annotated[ColourBy, typer.Option("--by", help="The meaning of the colours.")] = ColourBy.JOB,
     width: Annotated[FigureWidth | None, typer.Option(help=WIDTH_HELP)] = None,
+    labels: LabelsFile = None,
 ) -> None:
     """Draw a Gantt chart of a run.
 
@@ -64,5 +66,15 @@ def gantt(
         problem = "cannot be combined with --against, which has colours of its own"
         raise InputError("--by", problem=problem, remedy="omit one of them")
     width_in = None if width is None else WIDTHS_IN[width]
-    save_gantt(Results(run), out, title=title, color_by=by.value, window=window, against=other, width_in=width_in)
+    with figure_labels(labels) as texts:
+        save_gantt(
+            Results(run),
+            out,
+            title=title,
+            color_by=by.value,
+            window=window,
+            against=other,
+            width_in=width_in,
+            labels=texts,
+        )
     typer.echo(f"wrote {out}")

@@ -5,12 +5,16 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from batkube.cli.options.figure_labels import LabelsFile, figure_labels
 from batkube.cli.options.figure_widths import WIDTHS_IN, FigureWidth
 from batkube.kernel.errors import InputError
+
+if TYPE_CHECKING:
+    from batkube.outputs.charts.labels import FigureLabels
 
 
 class FigureFormat(enum.StrEnum):
@@ -49,8 +53,11 @@ def report(
     columns: Annotated[str | None, typer.Option(metavar="NAME,…", help="The metrics in these tables.")] = None,
     baseline: Annotated[
         list[str] | None,
-        typer.Option(metavar="AXIS=LABEL", help="An experiment's differences are to this point; may be repeated."),
+        typer.Option(
+            metavar="AXIS=LABEL", help="Compute an experiment's differences from this point; may be repeated."
+        ),
     ] = None,
+    labels: LabelsFile = None,
 ) -> None:
     """Write a report of a run or an experiment as one HTML file.
 
@@ -79,23 +86,26 @@ def report(
     if tables is not None:
         _write_tables(folder, tables, columns or "", subtracted)
     target = out or default_page_path(folder.parent if folder.is_file() else folder)
-    if is_experiment:
-        from batkube.experiments.report.document import write_report
+    with figure_labels(labels) as texts:
+        if is_experiment:
+            from batkube.experiments.report.document import write_report
 
-        write_report(folder, target, baseline=subtracted)
-    else:
-        from batkube.outputs.report.document import write_run_report
+            write_report(folder, target, baseline=subtracted, labels=texts)
+        else:
+            from batkube.outputs.report.document import write_run_report
 
-        write_run_report(folder, target)
-    typer.echo(f"wrote {target}")
-    if figures is not None:
-        _write_figures(folder, figures, kind or FigureFormat.SVG, width)
+            write_run_report(folder, target, labels=texts)
+        typer.echo(f"wrote {target}")
+        if figures is not None:
+            _write_figures(folder, figures, kind or FigureFormat.SVG, width, texts)
 
 
-def _write_figures(folder: Path, figures: Path, kind: FigureFormat, width: FigureWidth | None) -> None:
+def _write_figures(
+    folder: Path, figures: Path, kind: FigureFormat, width: FigureWidth | None, labels: FigureLabels
+) -> None:
     from batkube.experiments.figures.gallery import save_figures
 
-    for path in save_figures(folder, figures, kind.value, None if width is None else WIDTHS_IN[width]):
+    for path in save_figures(folder, figures, kind.value, None if width is None else WIDTHS_IN[width], labels):
         typer.echo(f"wrote {path}")
 
 

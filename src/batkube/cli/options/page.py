@@ -1,4 +1,4 @@
-"""The option --page of `run` and `serve`: a page that shows the cluster while it lives."""
+"""The option --page of `run` and `serve`: a page that shows the cluster during the run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from batkube.timing.run_clock import RunClock
 
 PageOption = Annotated[
-    bool, typer.Option("--page", help="Show the cluster in a browser meanwhile; prints the address of the page.")
+    bool, typer.Option("--page", help="Serve a page that shows the cluster during the run; prints its address.")
 ]
 
 
@@ -29,8 +29,8 @@ PausedOption = Annotated[
 ]
 
 
-class ShownCluster:
-    """The page of a cluster, once there is one."""
+class PageSession:
+    """Serves the page of a cluster, once the cluster exists."""
 
     def __init__(self, name: str, stack: contextlib.ExitStack) -> None:
         self._name = name
@@ -38,13 +38,13 @@ class ShownCluster:
         self._page: LivePage | None = None
 
     def start(self, simulation: Simulation, clock: ClockControls | None) -> None:
-        """Show the cluster of a run, with the controls of its clock."""
+        """Serve the page of a run's cluster, with the controls of its clock."""
         from batkube.page.live.live_page import LivePage
 
         self._show(LivePage(simulation.world, self._name, "a run in progress", clock=clock))
 
     def show(self, cluster: ObservedCluster) -> None:
-        """Show a served cluster."""
+        """Serve the page of a served cluster."""
         from batkube.page.live.live_page import LivePage
 
         self._show(LivePage.of_cluster(cluster, self._name))
@@ -53,21 +53,21 @@ class ShownCluster:
         self._page = self._stack.enter_context(page)
         typer.echo(f"showing at {page.url}", err=True)
 
-    def keep(self, out: Path) -> None:
-        """Keep the page of a run that is over, until Ctrl-C. Its files are in `out`."""
+    def wait_for_interrupt(self, out: Path) -> None:
+        """Serve the page of the finished run, whose files are in `out`, until Ctrl-C."""
         if self._page is None:
             return
         self._page.finish(out)
-        typer.echo("the run is over; the page stays until Ctrl-C", err=True)
+        typer.echo("the run has ended; the page is served until Ctrl-C", err=True)
         with contextlib.suppress(KeyboardInterrupt):
             self._page.wait()
 
 
 @contextlib.contextmanager
-def page_of_cluster(out: Path) -> Iterator[ShownCluster]:
-    """Yield what shows a cluster; its server is stopped at the end."""
+def page_of_cluster(out: Path) -> Iterator[PageSession]:
+    """Yield the page session of a cluster; its server is stopped at the end."""
     with contextlib.ExitStack() as stack:
-        yield ShownCluster(out.name, stack)
+        yield PageSession(out.name, stack)
 
 
 def run_clock_of(time: TimeRules, *, is_paused: bool) -> RunClock | None:

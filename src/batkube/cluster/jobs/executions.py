@@ -199,7 +199,9 @@ class JobExecutions:
         if keys is latest_keys:
             return groups
         first = self._by_pod.get(keys[0]) if keys else None
-        if first is not None and keys is first.keys:
+        if first is None and len(keys) <= 1:
+            groups = ()
+        elif first is not None and (keys is first.keys or len(first.keys) == len(keys) == 1):
             ranks = range(len(keys))
             groups = ((first, ranks, ranks),)
         else:

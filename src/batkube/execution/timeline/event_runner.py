@@ -6,6 +6,7 @@ Administrators' actions go through the API. The failure of a node is not a reque
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import cast
@@ -16,6 +17,7 @@ from batkube.cluster.object_meta import key_of, labels_of, with_metadata
 from batkube.cluster.pods.accessors import eviction_of, is_evicted_by_drain, pods_on
 from batkube.cluster.store import Batch, Key, KubeObject
 from batkube.cluster.world import World
+from batkube.execution.nodes.cordon_log import CordonLog
 from batkube.execution.timeline.events import TimelineEvent
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
@@ -49,10 +51,11 @@ class EventRunner:
         machines: Mapping[str, Machine],
         add_node: Callable[[Machine, Instant], None],
         objects: ObjectAction | None = None,
+        cordons: CordonLog | None = None,
     ) -> None:
         """`machines` are all machines of the run by node name; `add_node` creates the node of one.
 
-        `objects` executes the actions on API objects.
+        `objects` executes the actions on API objects. `cordons` records the cordons of others.
         """
         self._store = world.store
         self._agenda = world.agenda
@@ -65,6 +68,7 @@ class EventRunner:
         self._machines = machines
         self._add_node = add_node
         self._object_action = objects
+        self._cordons = cordons
         self._idle_events = 0
         world.store.subscribe(POD, self._on_pods_changed)
         self._node_actions: dict[EventAction, NodeAction] = {
@@ -100,7 +104,8 @@ class EventRunner:
                 assert self._object_action is not None, f"{event.action} needs an API"
                 self._journal.append(now, event.action, object=self._object_action(event))
                 return
-            changed = [node for node in event.nodes if self._run_on_node(node, event, now)]
+            with contextlib.nullcontext() if self._cordons is None else self._cordons.paused():
+                changed = [node for node in event.nodes if self._run_on_node(node, event, now)]
             if changed:
                 self._journal.append(now, event.action, nodes=" ".join(changed))
         except ApiError as refusal:

@@ -2,66 +2,85 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from batkube.experiments.figures.chart_data import Chart, ChartPoint, Panel, Series
+from batkube.experiments.figures.layout import row_label
 from batkube.experiments.figures.marks import Mark
 from batkube.experiments.figures.number_format import format_mean
-from batkube.outputs.charts.axes import single_line, unit_factor
+from batkube.experiments.figures.plan import FigurePlan
+from batkube.outputs.charts.axes import unit_factor
 from batkube.outputs.measures.intervals import Sample
 from batkube.outputs.pages.colours import LIGHT
 
-_BAR_IN, _GAP_IN = 0.22, 0.16
-#: Approximate width of the names beside the axis, and of a number beside a bar.
-_NAMES_IN, _NUMBER_IN = 1.3, 0.95
+#: The gap between the bars of a row and those of the next, in bars.
+_GAP = 0.73
 #: With fewer runs, only dots are drawn, without a box.
 _MIN_BOX_RUNS = 5
 
 
-def bar_height_in(chart: Chart) -> float:
-    """Return the height of a panel, in which each row has space for all its bars."""
-    return max(0.7, len(chart.x.categories) * (_bars_per_row(chart) * _BAR_IN + _GAP_IN))
-
-
-def draw_bars(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) -> None:
-    """Draw a panel of a bar or box chart."""
-    share = _bar_share(chart)
-    maximum = _axis_maximum(panel, chart.kind)
+def draw_bars(axes: Axes, plan: FigurePlan, panel: Panel, *, with_names: bool) -> None:
+    """Draw a panel of a bar or box chart; names are beside the first panel of a line."""
+    chart, marks = plan.chart, plan.marks
+    share, floor = _bar_share(chart), -math.inf
     if chart.log_y:
         axes.set_xscale("log")
+        if chart.kind == "box":
+            floor = _log_floor(panel)
+            axes.set_xlim(floor, max(_axis_maximum(panel, chart.kind), floor) * 1.25)
     for series, point, y in _bar_positions(chart, panel):
         if chart.kind == "box":
-            _draw_box(axes, point, y, share, marks[series.label])
+            _draw_box(axes, point, y, share, marks[series.label], floor)
         else:
             _draw_bar(axes, point, y, share, marks[series.label])
     for level in panel.levels:
         mark = marks[level.label]
         axes.axvline(level.value, color=mark.colour, linestyle=mark.dashes, linewidth=1.3, zorder=4)
-    names = chart.x.categories
-    axes.set_yticks(range(len(names)), [single_line(name, 34) for name in names])
+    names = [row_label(plan.labels, name, plan.layout.name_characters) for name in chart.x.categories]
+    axes.set_yticks(range(len(names)), names if with_names else [""] * len(names), linespacing=1.0)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
-    if not chart.log_y:
-        low = 0.0 if chart.kind == "bar" else _axis_minimum(panel, maximum)
-        # Numbers beside bars need a larger share of a narrow panel.
-        margin = _label_margin(axes, len(chart.rows[0])) if chart.kind == "bar" else 0.05
-        axes.set_xlim(low, maximum + (maximum - low) * margin or 1.0)
+    if chart.log_y:
+        _mark_undrawn(axes, chart, panel)
+    else:
+        _limit_x(axes, plan, panel)
     axes.grid(axis="x", color=LIGHT["rule"], linewidth=0.6)
 
 
-def label_bars(axes: Axes, chart: Chart, panel: Panel, unit: str) -> None:
+def _log_floor(panel: Panel) -> float:
+    """Return the beginning of the logarithmic axis of a box chart, below the smallest value that it can show."""
+    values = [value for series in panel.series for point in series.points for value in point.values if value > 0]
+    return min([*values, *(level.value for level in panel.levels)], default=1.0) / 1.25
+
+
+def _limit_x(axes: Axes, plan: FigurePlan, panel: Panel) -> None:
+    """Set the limits of a linear axis; the axis of shares ends at 100 %, and numbers may be beyond it."""
+    is_bar = plan.chart.kind == "bar"
+    maximum = _axis_maximum(panel, plan.chart.kind)
+    low = 0.0 if is_bar else _axis_minimum(panel, maximum)
+    largest = panel.column.maximum
+    points = [point for series in panel.series for point in series.points]
+    numbers = [_number_text(point.sample, panel, panel.column.unit) for point in points]
+    has_numbers = is_bar and plan.layout.has_numbers
+    margin = plan.layout.number_share(max(numbers, key=len, default="")) if has_numbers else 0.05
+    high = maximum + (maximum - low) * margin or 1.0
+    if largest is not None and maximum <= largest < high:
+        axes.spines["bottom"].set_bounds(low, largest)
+        high = high if has_numbers else largest
+    axes.set_xlim(low, high)
+
+
+def label_bars(axes: Axes, plan: FigurePlan, panel: Panel, unit: str) -> None:
     """Write the means beside the bars of a panel, in the unit of its axis."""
-    factor = unit_factor(unit) if panel.column.is_time else 1.0
-    column = replace(panel.column, decimals=3) if factor > 1 else panel.column
-    for _, point, y in _bar_positions(chart, panel):
+    for _, point, y in _bar_positions(plan.chart, panel):
         axes.annotate(
-            f"{format_mean(_in_unit(point.sample, factor), column)} {unit}",
+            _number_text(point.sample, panel, unit),
             (max(point.sample.mean, point.sample.high), y),
             (5, 0),
             textcoords="offset points",
@@ -73,6 +92,12 @@ def label_bars(axes: Axes, chart: Chart, panel: Panel, unit: str) -> None:
         )
 
 
+def _number_text(sample: Sample, panel: Panel, unit: str) -> str:
+    factor = unit_factor(unit) if panel.column.is_time else 1.0
+    column = replace(panel.column, decimals=3) if factor > 1 else panel.column
+    return f"{format_mean(_in_unit(sample, factor), column)} {unit}"
+
+
 def _in_unit(sample: Sample, factor: float) -> Sample:
     sd = None if sample.sd is None else sample.sd / factor
     return Sample(
@@ -82,30 +107,37 @@ def _in_unit(sample: Sample, factor: float) -> Sample:
 
 def _bar_positions(chart: Chart, panel: Panel) -> Iterator[tuple[Series, ChartPoint, float]]:
     """Yield every bar of a panel with its position."""
-    slots, depth = _slots(panel, chart), _bars_per_row(chart)
     for series in panel.series:
         for point in series.points:
-            has_own_row = series.is_published and series.label in chart.x.categories
-            yield (
-                series,
-                point,
-                point.x if has_own_row else point.x + (slots[series.label] - (depth - 1) / 2) * _bar_share(chart),
+            yield series, point, _bar_position(chart, panel, series, point.x)
+
+
+def _bar_position(chart: Chart, panel: Panel, series: Series, x: float) -> float:
+    if series.is_published and series.label in chart.x.categories:
+        return x  # it has a row of its own
+    return x + (_slots(panel, chart)[series.label] - (bars_per_row(chart) - 1) / 2) * _bar_share(chart)
+
+
+def _mark_undrawn(axes: Axes, chart: Chart, panel: Panel) -> None:
+    """Write, instead of each bar that a logarithmic axis cannot show, that its value is 0 or less."""
+    by_label = {series.label: series for series in panel.series}
+    for label, x in panel.undrawn:
+        if label in by_label:
+            axes.annotate(
+                "≤ 0",
+                (0, _bar_position(chart, panel, by_label[label], x)),
+                (3, 0),
+                xycoords=axes.get_yaxis_transform(),
+                textcoords="offset points",
+                va="center",
+                fontsize=8,
+                color=LIGHT["quiet"],
             )
 
 
 def _bar_share(chart: Chart) -> float:
     """Return the share of a row that one bar occupies."""
-    return _BAR_IN / (_bars_per_row(chart) * _BAR_IN + _GAP_IN)
-
-
-def _label_margin(axes: Axes, facets: int) -> float:
-    """Return the space beyond the longest bar, as a share of the axis, for the numbers beside bars."""
-    figure = axes.figure
-    assert isinstance(figure, Figure)
-    subplot = axes.get_subplotspec()
-    columns = facets if subplot is None else subplot.get_gridspec().ncols
-    panel_in = figure.get_size_inches()[0] / columns - _NAMES_IN / columns
-    return float(max(0.22 + 0.14 * min(3, facets), _NUMBER_IN / max(0.6, panel_in - _NUMBER_IN)))
+    return 1 / (bars_per_row(chart) + _GAP)
 
 
 def _slots(panel: Panel, chart: Chart) -> dict[str, int]:
@@ -117,7 +149,7 @@ def _slots(panel: Panel, chart: Chart) -> dict[str, int]:
     return places | {series.label: 0 for series in panel.series if series.label not in places}
 
 
-def _bars_per_row(chart: Chart) -> int:
+def bars_per_row(chart: Chart) -> int:
     """Return the number of bars in a row."""
     return max((place + 1 for panel in chart.panels for place in _slots(panel, chart).values()), default=1)
 
@@ -146,21 +178,30 @@ def _draw_bar(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark)
         )
 
 
-def _draw_box(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark) -> None:
+def _draw_box(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark, floor: float) -> None:
+    """Draw the dots and the box of some runs; what is below the `floor` of a logarithmic axis ends there."""
     values = np.array(point.values)
     if len(values) >= _MIN_BOX_RUNS:
         low, middle, high = np.percentile(values, [25, 50, 75])
-        height = share * 0.7
-        axes.plot([values.min(), values.max()], [y, y], color=mark.colour, linewidth=1.0, zorder=2)
+        least, box_low, height = max(float(values.min()), floor), max(low, floor), share * 0.7
+        axes.plot([least, values.max()], [y, y], color=mark.colour, linewidth=1.0, zorder=2)
         axes.add_patch(
             Rectangle(
-                (low, y - height / 2), high - low, height, facecolor=mark.colour, alpha=0.3, linewidth=0, zorder=2
+                (box_low, y - height / 2),
+                max(0.0, high - box_low),
+                height,
+                facecolor=mark.colour,
+                alpha=0.3,
+                linewidth=0,
+                zorder=2,
             )
         )
-        axes.plot([middle, middle], [y - height / 2, y + height / 2], color=mark.colour, linewidth=1.8, zorder=3)
+        if middle > floor:
+            axes.plot([middle, middle], [y - height / 2, y + height / 2], color=mark.colour, linewidth=1.8, zorder=3)
+    drawn = values[values > floor]
     axes.plot(
-        values,
-        np.full(len(values), y),
+        drawn,
+        np.full(len(drawn), y),
         linestyle="none",
         marker=mark.marker,
         markersize=3.4,

@@ -68,6 +68,10 @@ class Panel:
     column: MetricColumn
     series: tuple[Series, ...]
     levels: tuple[Level, ...] = ()
+    #: Points that a logarithmic axis cannot show, as their series and x.
+    undrawn: tuple[tuple[str, float], ...] = ()
+    #: The number of values that a logarithmic axis cannot show: those points, levels, and single runs of boxes.
+    undrawn_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)

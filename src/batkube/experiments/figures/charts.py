@@ -155,12 +155,21 @@ class _ChartBuilder:
 
         series = tuple(replace(line, points=tuple(filter(is_drawable, line.points))) for line in panel.series)
         levels = tuple(level for level in panel.levels if level.value > 0 or not log_y)
-        removed_count = sum(len(line.points) for line in panel.series) - sum(len(line.points) for line in series)
-        removed_count += len(panel.levels) - len(levels)
+        points = [(line.label, point) for line in panel.series for point in line.points if not is_drawable(point)]
+        count = len(points) + len(panel.levels) - len(levels)
+        if log_y and self._spec.kind is FigureKind.BOX:
+            drawn = [point for line in series for point in line.points]
+            count += sum(value <= 0 for point in drawn for value in point.values)
         remark = "Values of 0 or less are not drawn on a logarithmic axis."
-        if removed_count and remark not in self._remarks:
+        if count and remark not in self._remarks:
             self._remarks.append(remark)
-        return replace(panel, series=tuple(line for line in series if line.points), levels=levels)
+        return replace(
+            panel,
+            series=tuple(line for line in series if line.points),
+            levels=levels,
+            undrawn=tuple((label, point.x) for label, point in points),
+            undrawn_count=count,
+        )
 
     def _add_series(
         self, column: MetricColumn, frame: pd.DataFrame, label: str, series: list[Series], levels: list[Level]

@@ -11,6 +11,7 @@ from batkube.experiments.figures.charts import chart_of
 from batkube.experiments.figures.defaults import default_figures
 from batkube.experiments.results.findings import Findings, read_findings
 from batkube.kernel.errors import InputError
+from batkube.outputs.charts.labels import FigureLabels
 
 #: File formats of figures.
 FORMATS = ("svg", "png", "pdf", "pgf")
@@ -34,10 +35,17 @@ def charts_of(findings: Findings) -> tuple[list[Chart], list[str]]:
     return charts, empty
 
 
-def save_figures(folder: Path, target: Path, kind: str = "svg", width_in: float | None = None) -> list[Path]:
+def save_figures(
+    folder: Path,
+    target: Path,
+    kind: str = "svg",
+    width_in: float | None = None,
+    labels: FigureLabels | None = None,
+) -> list[Path]:
     """Write every figure of the experiment in `folder` into the folder `target`, and return the files.
 
-    With `width_in` they are for print: of that width, and without a title, since a paper has captions.
+    With `width_in` they are for print: of that width, and without a title, since a paper has captions. `labels` has the
+    texts of names.
     """
     from batkube.experiments.figures.drawing import draw
     from batkube.outputs.charts.inline_svg import render_figure
@@ -54,7 +62,8 @@ def save_figures(folder: Path, target: Path, kind: str = "svg", width_in: float 
     except OSError as error:
         raise InputError(target, problem=f"cannot be written: {error.strerror}") from error
     for chart, path in zip(charts, paths, strict=True):
-        write_derived_file(path, render_figure(draw(chart, with_title=width_in is None, width_in=width_in), kind))
+        figure = draw(chart, with_title=width_in is None, width_in=width_in, labels=labels)
+        write_derived_file(path, render_figure(figure, kind))
     return paths
 
 

@@ -5,16 +5,14 @@ Colours look alike when printed in grey, so consecutive series never differ by c
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from batkube.experiments.figures.chart_data import Chart
-from batkube.outputs.pages.colours import LIGHT, SERIES
+from batkube.outputs.charts.series_marks import Dashes, series_mark
+from batkube.outputs.pages.colours import LIGHT
 
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
-Dashes = Literal["-", "none"] | tuple[float, tuple[float, ...]]
-_SERIES_DASHES: tuple[Dashes, ...] = ("-", (0.0, (6.0, 1.5)), (0.0, (1.0, 1.2)), (0.0, (7.0, 1.5, 1.2, 1.5)))
-_HATCHES = (None, "////", "....", "xxxx", "----")
 _PUBLISHED_DASHES: Dashes = (0.0, (3.5, 1.6))
+_PUBLISHED_HATCH = "\\\\\\\\"
 _LEVEL_DASHES: tuple[Dashes, ...] = ((0.0, (1.2, 1.6)), (0.0, (5.0, 1.5, 1.2, 1.5)), (0.0, (8.0, 3.0)))
 
 
@@ -38,13 +36,12 @@ def marks_of(chart: Chart) -> dict[str, Mark]:
     marks: dict[str, Mark] = {}
     coloured = [label for label in chart.labels if label not in theoretical]
     for number, label in enumerate(coloured):
-        colour = SERIES[number % len(SERIES)]
-        marker = _MARKERS[number % len(_MARKERS)] if label in series_labels else ""
+        mark = series_mark(number)
+        marker = mark.marker if label in series_labels else ""
         if label in published:
-            marks[label] = Mark(colour, marker, _PUBLISHED_DASHES, is_hollow=True, hatch="\\\\\\\\")
+            marks[label] = Mark(mark.colour, marker, _PUBLISHED_DASHES, is_hollow=True, hatch=_PUBLISHED_HATCH)
         else:
-            dashes, hatch = _SERIES_DASHES[number % len(_SERIES_DASHES)], _HATCHES[number % len(_HATCHES)]
-            marks[label] = Mark(colour, marker, dashes, hatch=hatch)
+            marks[label] = Mark(mark.colour, marker, mark.dashes, hatch=mark.hatch)
     for number, label in enumerate(dict.fromkeys(theoretical)):
         marks[label] = Mark(LIGHT["quiet"], "", _LEVEL_DASHES[number % len(_LEVEL_DASHES)])
     return marks

@@ -14,6 +14,7 @@ from batkube.experiments.report.results import results_section, runs_section
 from batkube.experiments.report.sources import method_section, sources_section
 from batkube.experiments.results.findings import Findings, read_findings
 from batkube.experiments.running.worker_pool import InlineExecutor
+from batkube.outputs.charts.labels import FigureLabels
 from batkube.outputs.pages.markup import Markup, element
 from batkube.outputs.pages.page import Section, default_page_path, paragraph, render_page, write_page
 
@@ -23,14 +24,16 @@ def write_report(
     target: Path | None = None,
     executor: Executor | None = None,
     baseline: Mapping[str, str] | None = None,
+    labels: FigureLabels | None = None,
 ) -> Path:
     """Write the report of the experiment in `folder` and return its path, which is by default `folder`/report.html.
 
     Differences are to the points with the labels of the `baseline`; by default to the first point. `executor` draws the
-    Gantt charts; by default this process. The same folder gives the same bytes. Raises InputError.
+    Gantt charts; by default this process. `labels` has the texts of names in figures. The same folder gives the same
+    bytes. Raises InputError.
     """
     path = default_page_path(folder) if target is None else target
-    return write_page(path, report_page(read_findings(folder, baseline), executor or InlineExecutor()))
+    return write_page(path, report_page(read_findings(folder, baseline), executor or InlineExecutor(), labels))
 
 
 def preload_libraries() -> None:
@@ -38,14 +41,14 @@ def preload_libraries() -> None:
     import batkube.experiments.figures.drawing  # noqa: F401
 
 
-def report_page(findings: Findings, executor: Executor) -> str:
+def report_page(findings: Findings, executor: Executor, labels: FigureLabels | None = None) -> str:
     """Return the report as HTML."""
-    gantts = start_gantts(findings, executor)
+    gantts = start_gantts(findings, executor, labels)
     sections: list[Section | None] = [
         failures_section(findings),
         results_section(findings),
         differences_section(findings),
-        figures_section(findings),
+        figures_section(findings, labels),
         gantts.section(),
         fidelity_section(findings),
         runs_section(findings),

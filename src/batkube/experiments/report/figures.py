@@ -8,7 +8,8 @@ from batkube.experiments.figures.chart_data import Chart, Panel
 from batkube.experiments.figures.gallery import charts_of
 from batkube.experiments.report.cells import mean_cell
 from batkube.experiments.results.findings import Findings
-from batkube.outputs.charts.inline_svg import inline_svg, render_figure
+from batkube.outputs.charts.inline_svg import inline_figure
+from batkube.outputs.charts.labels import FigureLabels
 from batkube.outputs.pages.html_tables import Cell, Heading, html_table
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, collapsible, paragraph
@@ -22,21 +23,21 @@ _KINDS = {
 }
 
 
-def figures_section(findings: Findings) -> Section | None:
-    """Return the figures; None if nothing varies, so that there is nothing to draw."""
+def figures_section(findings: Findings, labels: FigureLabels | None = None) -> Section | None:
+    """Return the figures, with the texts of `labels` for names; None if nothing varies, so nothing can be drawn."""
     charts, empty = charts_of(findings)
     if not charts and not empty:
         return None
-    parts = [_figure(chart, number) for number, chart in enumerate(charts, start=1)]
+    parts = [_figure(chart, number, labels) for number, chart in enumerate(charts, start=1)]
     parts += [paragraph(f"“{title}” is not drawn: no run has data for it.", class_="note") for title in empty]
     return Section("figures", "Figures", join(parts))
 
 
-def _figure(chart: Chart, number: int) -> Markup:
+def _figure(chart: Chart, number: int, labels: FigureLabels | None) -> Markup:
     from batkube.experiments.figures.drawing import draw
 
-    svg = render_figure(draw(chart, with_title=False), "svg").decode()
-    drawing = inline_svg(svg, prefix=f"chart{number}", title=chart.title, description=chart_description(chart))
+    figure, description = draw(chart, with_title=False, labels=labels), chart_description(chart)
+    drawing = inline_figure(figure, prefix=f"chart{number}", title=chart.title, description=description)
     caption = " ".join(filter(None, (chart.caption, remark_on_counts(chart), *chart.remarks)))
     return join(
         (

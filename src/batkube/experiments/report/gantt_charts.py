@@ -10,6 +10,7 @@ from pathlib import Path
 from batkube.experiments.results.findings import Findings
 from batkube.experiments.running.worker_pool import WorkerFailed
 from batkube.kernel.errors import InputError
+from batkube.outputs.charts.labels import FigureLabels
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, collapsible, paragraph
 from batkube.outputs.report.gantt import gantt_figure
@@ -38,18 +39,18 @@ class PendingGantts:
         return Section("gantt", "Gantt charts", join((_explanation(self.findings, len(charts)), *charts)))
 
 
-def start_gantts(findings: Findings, executor: Executor) -> PendingGantts:
+def start_gantts(findings: Findings, executor: Executor, labels: FigureLabels | None = None) -> PendingGantts:
     """Start drawing the charts in `executor`, which is most of the work for a report."""
     charts = [
-        (labels, executor.submit(_gantt, findings.run_folder(run), f"gantt{number}", labels))
-        for number, (run, labels) in enumerate(representative_runs(findings), start=1)
+        (point, executor.submit(_gantt, findings.run_folder(run), f"gantt{number}", point, labels))
+        for number, (run, point) in enumerate(representative_runs(findings), start=1)
     ]
     return PendingGantts(findings, charts)
 
 
-def _gantt(folder: Path, prefix: str, title: str) -> Markup:
+def _gantt(folder: Path, prefix: str, title: str, labels: FigureLabels | None) -> Markup:
     try:
-        return gantt_figure(Results(folder), prefix=prefix, title=title)
+        return gantt_figure(Results(folder), prefix=prefix, title=title, labels=labels)
     except InputError as error:
         return paragraph(str(error), class_="note")
 

@@ -10,7 +10,6 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from batkube.outputs.charts.time_axis import time_axis
-from batkube.outputs.pages.markup import displayable
 
 #: Axes at least this long use minutes, hours or days.
 _MINUTES_FROM_S = 180
@@ -34,16 +33,18 @@ def format_axis(
     preferred_ticks: Sequence[float] = (),
     is_whole: bool = False,
     shared_limits: tuple[float, float] | None = None,
+    max_tick: float | None = None,
 ) -> str:
     """Set the label (with unit) and the ticks of an axis whose limits are set, and return the unit of the ticks.
 
-    Ticks are at `preferred_ticks` if these are few and far enough apart, and at whole numbers if `is_whole`.
-    The unit of a time axis follows from its limits, or from `shared_limits` if neighbouring axes share their limits.
+    No tick is beyond `max_tick`, such as 100 %. Ticks are at `preferred_ticks` if these are few and far enough apart,
+    and at whole numbers if `is_whole`. The unit of a time axis follows from its limits, or from `shared_limits` if
+    neighbouring axes share their limits.
     """
     low, high = sorted(axis.get_view_interval())
     if is_log:
         _format_log_axis(axis, low, high, unit, max_ticks)
-        axis.set_label_text(single_line(label) if unit in ("", "s") else f"{single_line(label)} ({unit})")
+        axis.set_label_text(label if unit in ("", "s") else f"{label} ({unit})")
         return unit
     unit = _time_unit(*(shared_limits or (low, high))) if unit == "s" else unit
     unit_s = _UNIT_S.get(unit, 1.0)
@@ -54,27 +55,16 @@ def format_axis(
         axis.set_major_locator(FixedLocator(list(time_axis(low, high, max_ticks=max_ticks + 1).ticks_s)))
     else:
         regular = MaxNLocator(nbins=max_ticks, steps=[1, 2, 2.5, 5, 10], integer=is_whole)
-        axis.set_major_locator(
-            FixedLocator([tick * unit_s for tick in regular.tick_values(low / unit_s, high / unit_s)])
-        )
+        ticks = [tick * unit_s for tick in regular.tick_values(low / unit_s, high / unit_s)]
+        axis.set_major_locator(FixedLocator([tick for tick in ticks if max_tick is None or tick <= max_tick]))
     axis.set_major_formatter(FuncFormatter(lambda value, _: _format_number(value / unit_s)))
-    axis.set_label_text(f"{single_line(label)} ({unit})" if unit else single_line(label))
+    axis.set_label_text(f"{label} ({unit})" if unit else label)
     return unit
 
 
 def unit_factor(unit: str) -> float:
     """Return the number of seconds in a unit of time; 1 for any other unit."""
     return _UNIT_S.get(unit, 1.0)
-
-
-def single_line(text: str, max_length: int = 48) -> str:
-    """Return a user's text on one line, cut to `max_length` characters, for a figure."""
-    return shorten(displayable(" ".join(text.split())), max_length)
-
-
-def shorten(name: str, max_length: int = 20) -> str:
-    """Return a name cut to `max_length` characters."""
-    return name if len(name) <= max_length else f"{name[: max_length - 1]}…"
 
 
 def _time_unit(low: float, high: float) -> str:

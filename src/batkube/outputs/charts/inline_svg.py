@@ -36,9 +36,10 @@ _COLOURS = {value.lower(): name for name, value in LIGHT.items() if name not in 
 _COLOUR = re.compile("|".join(_COLOURS), re.IGNORECASE)
 
 
-def render_figure(figure: Figure, kind: str, *, dpi: int = _PNG_DPI) -> bytes:
+def render_figure(figure: Figure, kind: str, *, dpi: int = _PNG_DPI, is_transparent: bool = False) -> bytes:
     """Render the figure as `svg`, `png`, `pdf` or `pgf`, without date and version: the same data gives the same bytes.
 
+    Files have a white background unless they are transparent: dark text would be unreadable on a dark page.
     `dpi` applies to PNG, and to the rasterized parts of other formats.
     matplotlib measures the text of PGF with LaTeX. Raises InputError if no LaTeX is installed.
     """
@@ -55,7 +56,7 @@ def render_figure(figure: Figure, kind: str, *, dpi: int = _PNG_DPI) -> bytes:
         if kind == "pgf":
             return _render_pgf(figure)
         metadata: dict[str, None] = dict.fromkeys(omitted)
-        figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata, transparent=kind == "svg")
+        figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata, transparent=is_transparent)
     return buffer.getvalue()
 
 
@@ -112,6 +113,15 @@ def escaped_pgf_text() -> Iterator[None]:
         yield
     finally:
         backend_pgf.RendererPgf = original  # type: ignore[misc]
+
+
+def inline_figure(figure: Figure, *, prefix: str, title: str, description: str = "", recolour: bool = True) -> Markup:
+    """Return the figure as inline markup; `prefix` must be unique in the page.
+
+    It has the colours of its page, unless it is not to be recoloured: then it has a white background.
+    """
+    svg = render_figure(figure, "svg", is_transparent=recolour).decode()
+    return inline_svg(svg, prefix=prefix, title=title, description=description, recolour=recolour)
 
 
 def inline_svg(svg: str, *, prefix: str, title: str, description: str = "", recolour: bool = True) -> Markup:

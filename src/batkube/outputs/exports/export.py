@@ -40,12 +40,12 @@ def _save_tables(run: str | Path, path: Path, *, force: bool) -> None:
     playback = Playback.read(run)
     with folder.writing():
         for table in run_tables(playback):
-            write_parquet_file(folder.file(f"{table.name}.parquet"), table.columns, table.floats)
+            write_parquet_file(folder.file(f"{table.name}.parquet"), table.columns, table.float_columns)
         folder.seal({"batkube": __version__, "export": _description(playback)})
 
 
 def _description(run: Playback) -> dict[str, object]:
-    """Return which run was exported, by names that do not depend on its folder."""
+    """Return what identifies the exported run, whatever its folder."""
     manifest = run.files.manifest
     return {
         "batkube": str(manifest.get("batkube", "")),

@@ -20,6 +20,7 @@ from batkube.outputs.measures.measured_run import MeasuredRun
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from batkube.outputs.charts.labels import FigureLabels
     from batkube.outputs.gantt.model import GanttModel
     from batkube.outputs.gantt.stepper import Stepper
 
@@ -40,6 +41,7 @@ def draw_gantt(
     window: Window | None = None,
     against: MeasuredRun | None = None,
     width_in: float | None = None,
+    labels: FigureLabels | None = None,
 ) -> Figure:
     """Return the chart of a run as a figure; `color_by` is job, user, profile or state.
 
@@ -49,7 +51,13 @@ def draw_gantt(
     from batkube.outputs.gantt.model import gantt_model_of
 
     model = gantt_model_of(
-        results, title=title, color_by=color_by, window=window, against=against, for_print=width_in is not None
+        results,
+        title=title,
+        color_by=color_by,
+        window=window,
+        against=against,
+        for_print=width_in is not None,
+        labels=labels,
     )
     with _silence_matplotlib():
         from batkube.outputs.gantt.figure import build
@@ -65,6 +73,7 @@ def save_gantt(
     window: Window | None = None,
     against: MeasuredRun | None = None,
     width_in: float | None = None,
+    labels: FigureLabels | None = None,
 ) -> None:
     """Write the chart of a run to `path`, whose extension selects the format. The same run gives the same bytes."""
     from batkube.outputs.gantt.model import gantt_model_of
@@ -78,7 +87,13 @@ def save_gantt(
         problem = "applies to print only: an HTML page is as wide as its window"
         raise InputError("--width", problem=problem, remedy="omit it, or write a .pdf")
     model = gantt_model_of(
-        results, title=title, color_by=color_by, window=window, against=against, for_print=width_in is not None
+        results,
+        title=title,
+        color_by=color_by,
+        window=window,
+        against=against,
+        for_print=width_in is not None,
+        labels=labels,
     )
     if kind == ".pgf":
         _check_pgf_size(target, model)
@@ -96,11 +111,13 @@ def stepper_of(results: MeasuredRun, *, title: str | None = None, color_by: str 
     return Stepper(model, _render(model, "svg").decode())
 
 
-def gantt_svg(results: MeasuredRun, *, title: str | None = None, color_by: str = "job") -> str:
+def gantt_svg(
+    results: MeasuredRun, *, title: str | None = None, color_by: str = "job", labels: FigureLabels | None = None
+) -> str:
     """Return the chart of a run as an SVG element for a page, with details of each job on hover."""
     from batkube.outputs.gantt.model import gantt_model_of
 
-    model = gantt_model_of(results, title=title, color_by=color_by, window=None)
+    model = gantt_model_of(results, title=title, color_by=color_by, window=None, labels=labels)
     with _silence_matplotlib():
         from batkube.outputs.gantt.html_page import with_hover_texts
     return with_hover_texts(model, _render(model, "svg").decode())

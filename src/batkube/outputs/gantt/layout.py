@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from batkube.kernel.errors import InputError
 from batkube.outputs.gantt.machine_labels import row_names
 from batkube.outputs.gantt.model import GanttModel
 
@@ -74,8 +75,12 @@ def layout_of(model: GanttModel, legend_labels: list[str], width_in: float | Non
     page_width = width_in or _SCREEN_IN
     row, min_height = (sizes.shared_row, sizes.shared_min) if model.has_lanes else (sizes.row, sizes.rows_min)
     rows_height = min(max(len(model.machine_names) * row, min_height), sizes.rows_max)
-    names = row_names(model.machine_names, rows_height).names
+    names = row_names(model.machine_names, rows_height, model.labels).names
     left = sizes.margin + sizes.character * max(len(name) for _, name in names)
+    if left > page_width / 2:
+        longest = max(len(name) for _, name in names)
+        problem = f"texts of {longest} characters for machines leave too little of a width of {page_width:g} inches"
+        raise InputError("--labels", problem=problem, remedy="set shorter texts")
     columns = _legend_columns(legend_labels, page_width) if width_in else len(legend_labels)
     return Layout(
         page_width=page_width,

@@ -6,7 +6,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
-from batkube.outputs.charts.axes import shorten
+from batkube.outputs.charts.labels import FigureLabels
 
 _NUMBER = re.compile(r"\d*$")
 #: Height of a name in points, and the maximum number of names if not every machine has one.
@@ -25,7 +25,7 @@ class RowNames:
     names_every_machine: bool
 
 
-def row_names(machines: list[str], height_in: float) -> RowNames:
+def row_names(machines: list[str], height_in: float, labels: FigureLabels) -> RowNames:
     """Return the labels for rows with a total height of `height_in`.
 
     Machines whose names differ only in their trailing number form a group: `gpu-0…299`. If all machines are in one
@@ -33,17 +33,17 @@ def row_names(machines: list[str], height_in: float) -> RowNames:
     """
     count = len(machines)
     if count <= int(height_in * 72 / _NAME_PT):
-        return RowNames([(row + 0.5, shorten(name)) for row, name in enumerate(machines)], [], names_every_machine=True)
+        names = [(row + 0.5, labels.text(name)) for row, name in enumerate(machines)]
+        return RowNames(names, [], names_every_machine=True)
     groups = _groups(machines)
     min_distance = count * _NAME_PT / (height_in * 72)
     if 1 < len(groups) <= _MAX_NAMES and any(last - first + 1 >= min_distance for first, last in groups):
-        names = [((first + last + 1) / 2, _group_name(machines, first, last)) for first, last in groups]
+        names = [((first + last + 1) / 2, _group_name(machines, first, last, labels)) for first, last in groups]
         return RowNames(
             _without_overlaps(names, min_distance), [first for first, _ in groups[1:]], names_every_machine=False
         )
-    return RowNames(
-        [(row + 0.5, shorten(machines[row])) for row in _labelled_rows(count, height_in)], [], names_every_machine=False
-    )
+    names = [(row + 0.5, labels.text(machines[row])) for row in _labelled_rows(count, height_in)]
+    return RowNames(names, [], names_every_machine=False)
 
 
 def _groups(machines: list[str]) -> list[tuple[int, int]]:
@@ -53,11 +53,12 @@ def _groups(machines: list[str]) -> list[tuple[int, int]]:
     return [(group[0], group[-1]) for group in rows]
 
 
-def _group_name(machines: list[str], first: int, last: int) -> str:
+def _group_name(machines: list[str], first: int, last: int, labels: FigureLabels) -> str:
+    name = labels.text(machines[first])
     if first == last:
-        return shorten(machines[first])
+        return name
     end = _NUMBER.search(machines[last])
-    return f"{shorten(machines[first])}…{end[0] if end else ''}"
+    return f"{name}…{end[0] if end else ''}"
 
 
 def _without_overlaps(names: list[tuple[float, str]], min_distance: float) -> list[tuple[float, str]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import human_duration, seconds
+from batkube.outputs.charts.labels import FigureLabels
 from batkube.outputs.charts.palette import COLOURINGS, Colouring, colour_jobs
 from batkube.outputs.gantt.adjacent_colours import distinct_fills
 from batkube.outputs.gantt.lanes import Boxes, boxes_of
@@ -46,6 +47,8 @@ class GanttModel:
     end_s: float
     #: The run that this one is compared with, if any.
     reference: ReferenceRun | None = None
+    #: The texts of names, for machines and the legend.
+    labels: FigureLabels = field(default_factory=FigureLabels)
 
     @property
     def has_lanes(self) -> bool:
@@ -61,6 +64,7 @@ def gantt_model_of(
     window: tuple[float | None, float | None] | None,
     against: MeasuredRun | None = None,
     for_print: bool = False,
+    labels: FigureLabels | None = None,
 ) -> GanttModel:
     """Return the content of a run's chart; `window` is from and to in seconds, None for the run's own limits.
 
@@ -110,6 +114,7 @@ def gantt_model_of(
         start_s=start_s,
         end_s=end_s,
         reference=None if against is None else _reference_run(against),
+        labels=labels or FigureLabels(),
     )
 
 

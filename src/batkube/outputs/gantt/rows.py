@@ -39,7 +39,7 @@ def draw_rows(axes: Axes, model: GanttModel, *, width_in: float, height_in: floa
     _draw_boxes(axes, model, row_pt, point_s)
     if len(model.boxes) <= MAX_VECTOR_BOXES:
         _draw_labels(axes, model, row_pt, point_s)
-    rows = row_names(model.machine_names, height_in)
+    rows = row_names(model.machine_names, height_in, model.labels)
     axes.set_yticks([place for place, _ in rows.names], [name for _, name in rows.names], fontsize=7)
     axes.tick_params(axis="y", length=0 if rows.names_every_machine or rows.borders else 2.5)
     if rows.borders:

@@ -34,6 +34,11 @@ class MetricColumn:
         """True if its unit is seconds."""
         return self.unit == "s"
 
+    @property
+    def maximum(self) -> float | None:
+        """The largest possible value, in the unit: 100 % for shares; None if there is none."""
+        return 100.0 if self.unit == "%" else None
+
 
 _RUN_COLUMNS = (
     MetricColumn(COMPLETED, "runs completed", "%", 1, 100.0, 1),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, human_duration
-from batkube.outputs.charts.inline_svg import inline_svg, render_figure
+from batkube.outputs.charts.inline_svg import inline_figure
 from batkube.outputs.charts.style import chart_style
 from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.pages.html_tables import Cell, Heading, html_table
@@ -47,9 +47,8 @@ def audit_section(results: MeasuredRun) -> Section | None:
     parts: list[Markup | None] = [lead, _summary(lines)]
     figure = _draw_differences(lines)
     if figure is not None:
-        svg = render_figure(figure, "svg").decode()
         title = "Differences between the schedulers' view and the cluster over time"
-        parts.append(element("figure", inline_svg(svg, prefix="audit", title=title)))
+        parts.append(element("figure", inline_figure(figure, prefix="audit", title=title)))
     return Section("audit", _TITLE, join(parts))
 
 

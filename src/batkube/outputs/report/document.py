@@ -1,4 +1,4 @@
-"""The report of one run: metrics, Gantt chart, distributions, users, unplaced pods, fidelity notes and sources."""
+"""The report of one run: metrics, Gantt chart, distributions, users, stories, fidelity notes and sources."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import human_duration, seconds
-from batkube.outputs.charts.inline_svg import inline_svg, render_figure
+from batkube.outputs.charts.inline_svg import inline_figure
+from batkube.outputs.charts.labels import FigureLabels
 from batkube.outputs.charts.palette import STATES
 from batkube.outputs.measures.comparisons.run_comparison import metric_rows
 from batkube.outputs.measures.fairness import MEASURES, indices_of, users_frame
@@ -20,29 +21,38 @@ from batkube.outputs.report.audit import audit_section
 from batkube.outputs.report.distributions import draw_distributions
 from batkube.outputs.report.gangs import gangs_section
 from batkube.outputs.report.gantt import gantt_figure
+from batkube.outputs.report.heat_map import heat_map_section
 from batkube.outputs.report.pods import pods_section
 from batkube.outputs.report.run_details import notes_table
 from batkube.outputs.report.schedulers import schedulers_section
 from batkube.outputs.report.sources import sources_section
+from batkube.outputs.report.stories import stories_section
+from batkube.outputs.report.waits import waits_section
 
 _MAX_OPEN_ROWS, _MAX_USERS = 12, 200
 
 
-def write_run_report(path: Path, target: Path, *, title: str | None = None) -> Path:
-    """Write the report of the run at `path` (its folder, or a jobs.csv) to `target`. Same run, same bytes."""
-    return write_page(target, run_report(MeasuredRun(path), title=title))
+def write_run_report(path: Path, target: Path, *, title: str | None = None, labels: FigureLabels | None = None) -> Path:
+    """Write the report of the run at `path` (its folder, or a jobs.csv) to `target`. Same run, same bytes.
+
+    `labels` has the texts of names in figures.
+    """
+    return write_page(target, run_report(MeasuredRun(path), title=title, labels=labels))
 
 
-def run_report(results: MeasuredRun, *, title: str | None = None) -> str:
+def run_report(results: MeasuredRun, *, title: str | None = None, labels: FigureLabels | None = None) -> str:
     """Return the report as HTML."""
     sections: list[Section | None] = [
         _results_section(results),
-        _gantt_section(results),
+        _gantt_section(results, labels),
+        heat_map_section(results, labels),
         _distributions_section(results),
+        waits_section(results, labels),
         _users_section(results),
         schedulers_section(results),
         gangs_section(results),
         pods_section(results),
+        stories_section(results),
         audit_section(results),
         _fidelity_section(results),
         sources_section(results),
@@ -121,9 +131,9 @@ def _key_figures(metrics: Metrics) -> list[tuple[str, str]]:
     return facts
 
 
-def _gantt_section(results: MeasuredRun) -> Section:
+def _gantt_section(results: MeasuredRun, labels: FigureLabels | None) -> Section:
     try:
-        content = gantt_figure(results, prefix="gantt1")
+        content = gantt_figure(results, prefix="gantt1", labels=labels)
     except InputError as error:
         content = paragraph(f"Not drawn: {error.problem}.", class_="note")
     return Section("gantt", "Gantt chart", content)
@@ -134,8 +144,8 @@ def _distributions_section(results: MeasuredRun) -> Section | None:
     if figure is None:
         return None
     count = results.metrics.finished
-    drawing = inline_svg(
-        render_figure(figure, "svg").decode(),
+    drawing = inline_figure(
+        figure,
         prefix="chart1",
         title="Distribution of wait and bounded slowdown",
         description=_distribution_text(results.metrics),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
 
 from batkube.cluster.mapping import kube_name
-from batkube.cluster.nodes.machine_registry import MachineRegistry, Presence
+from batkube.cluster.nodes.machine_registry import Presence
 from batkube.kernel.instants import START, format_seconds
 from batkube.kernel.quantities import CPU, GPU, MEMORY, PODS
 from batkube.outputs.writers.csv_fields import amount_cells, csv_field
@@ -43,31 +42,25 @@ POOL_LABELS = (
     "nodepool",
     "pool",
 )
-_ALWAYS: Presence = [(START, None)]
+_WHOLE_RUN: Presence = [(START, None)]
 
 
-def write_nodes(path: Path, register: MachineRegistry) -> None:
-    """Write a row for each period in which a node existed, in order of machine ids."""
+def write_nodes(
+    path: Path, machines: Iterable[Machine], presence_of: Callable[[int], Presence | None] | None = None
+) -> None:
+    """Write a row for each period in which a node existed, in order of machine ids.
+
+    `presence_of` returns these periods by the number of the machine; None for a node that existed throughout, as all
+    do without it.
+    """
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(",".join(NODE_COLUMNS) + "\n")
-        for number, machine in enumerate(register.machines):
-            presence = register.presence(number)
-            _write_machine(file, machine, _ALWAYS if presence is None else presence)
-
-
-def write_machines(path: Path, machines: Iterable[Machine]) -> None:
-    """Write a row for each machine, as nodes that existed throughout."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.write(",".join(NODE_COLUMNS) + "\n")
-        for machine in machines:
-            _write_machine(file, machine, _ALWAYS)
-
-
-def _write_machine(file: TextIO, machine: Machine, presence: Presence) -> None:
-    cells = _machine_cells(machine)
-    for created, removed in presence:
-        end = "" if removed is None else format_seconds(removed)
-        file.write(f"{cells},{format_seconds(created)},{end}\n")
+        for number, machine in enumerate(machines):
+            presence = None if presence_of is None else presence_of(number)
+            cells = _machine_cells(machine)
+            for created, removed in _WHOLE_RUN if presence is None else presence:
+                end = "" if removed is None else format_seconds(removed)
+                file.write(f"{cells},{format_seconds(created)},{end}\n")
 
 
 def _machine_cells(machine: Machine) -> str:

@@ -1,4 +1,4 @@
-"""The stream of a live page: chunks of columns, each made when a page asks for news.
+"""The stream of a live page: chunks of columns, each encoded when a page requests it.
 
 A cursor is the number of chunks that a page has. A page that reconnects sends its last cursor and receives the chunks
 since, so that it shows what a page that was never disconnected shows. Each chunk is encoded once for all pages, nothing
@@ -19,20 +19,20 @@ from batkube.page.live.recorder import Recorder
 
 
 class DeltaStream:
-    """Encodes what a recorder has recorded, for any number of pages."""
+    """Encodes the records of a recorder, for any number of pages."""
 
     def __init__(self, recorder: Recorder, resources: Sequence[str], clock: PageClock | None = None) -> None:
         """`clock` is the clock of the cluster if it can be controlled."""
         self._recorder = recorder
         self._encoder = ColumnEncoder(resources)
         self._chunks: list[msgspec.Raw] = []
-        self._sent = [0, 0, 0, 0]
+        self._encoded_counts = [0, 0, 0, 0]
         self._is_over = False
         self._lock = threading.Lock()
         self._clock = clock
 
     def finish(self) -> None:
-        """Record that nothing will follow."""
+        """Mark the stream as complete."""
         self._is_over = True
 
     def answer(self, parameters: Mapping[str, str]) -> tuple[str, bytes]:
@@ -45,7 +45,7 @@ class DeltaStream:
             reached, clock = self._clock.read()
             end = max(end, reached)
         with self._lock:
-            self._encode_news(end)
+            self._encode_new_rows(end)
             chunks = self._chunks
             first = int(since) if since.isascii() and since.isdecimal() and int(since) <= len(chunks) else 0
             content = {
@@ -57,18 +57,18 @@ class DeltaStream:
             }
             return "application/json", msgspec.json.encode(content)
 
-    def _encode_news(self, end: Instant) -> None:
-        recorder, sent = self._recorder, self._sent
+    def _encode_new_rows(self, end: Instant) -> None:
+        recorder, encoded = self._recorder, self._encoded_counts
         # The deltas are counted first: the nodes, jobs and pods that they name were appended before them.
         counts = [len(column) for column in (recorder.deltas, recorder.nodes, recorder.jobs.jobs, recorder.pods)]
-        if counts == sent:
+        if counts == encoded:
             return
         chunk = self._encoder.chunk(
-            recorder.nodes[sent[1] : counts[1]],
-            recorder.jobs.jobs[sent[2] : counts[2]],
-            recorder.pods[sent[3] : counts[3]],
-            recorder.deltas.rows(sent[0], counts[0]),
+            recorder.nodes[encoded[1] : counts[1]],
+            recorder.jobs.jobs[encoded[2] : counts[2]],
+            recorder.pods[encoded[3] : counts[3]],
+            recorder.deltas.rows(encoded[0], counts[0]),
             end,
         )
-        self._sent = counts
+        self._encoded_counts = counts
         self._chunks.append(msgspec.Raw(msgspec.json.encode(chunk)))

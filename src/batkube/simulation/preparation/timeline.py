@@ -12,6 +12,7 @@ from batkube.cluster.store import KubeObject
 from batkube.cluster.world import World
 from batkube.components.access import Access
 from batkube.components.nodes import NodeCreator
+from batkube.execution.nodes.cordon_log import CordonLog
 from batkube.execution.timeline.event_runner import EventRunner
 from batkube.execution.timeline.events import ClusterTimeline, TimelineEvent
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
@@ -56,13 +57,13 @@ def objects_of_events(timeline: ClusterTimeline) -> list[ObjectManifest]:
     return sorted(objects, key=lambda manifest: manifest.at)
 
 
-def check_event_kinds(timeline: ClusterTimeline, objects: Sequence[ObjectManifest]) -> None:
+def check_event_kinds(timeline: ClusterTimeline, objects: Sequence[ObjectManifest], kubernetes: str) -> None:
     """Raise InputError if an event deletes or scales an object of a kind that is neither served nor in `objects`."""
     if not timeline.changed_kinds:
         return
     from batkube.cluster.kinds import KindTable
 
-    served = {name.lower() for kind in KindTable.builtin().resources() for name in (kind.kind, kind.plural)}
+    served = {name.lower() for kind in KindTable.builtin(kubernetes).resources() for name in (kind.kind, kind.plural)}
     served |= {manifest.kind.lower() for manifest in objects}
     for entry, kind in timeline.changed_kinds:
         if kind.lower() not in served:
@@ -88,8 +89,12 @@ def start_timeline(
     server: RunServer | None,
     *,
     are_nodes_watched: bool,
+    cordons: CordonLog | None = None,
 ) -> None:
-    """Start the events of the timeline. If no controller monitors nodes, failures are detected at once."""
+    """Start the events of the timeline. If no controller monitors nodes, failures are detected at once.
+
+    `cordons` records the cordons of others than the timeline.
+    """
     if not timeline:
         return
     client = access.client("kubectl")
@@ -104,7 +109,7 @@ def start_timeline(
     objects = (
         None if server is None else functools.partial(_execute_object_event, server.api.manifest_client(server.token))
     )
-    EventRunner(world, client, timeline.events(world.streams), machines, nodes.add, objects).start()
+    EventRunner(world, client, timeline.events(world.streams), machines, nodes.add, objects, cordons).start()
 
 
 def _execute_object_event(manifests: ManifestClient, event: TimelineEvent) -> str:

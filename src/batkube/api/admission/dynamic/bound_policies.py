@@ -65,11 +65,6 @@ class BoundPolicies:
         self._version_converter = versions
         self._storage, self._bindings = storage, bindings
 
-    @property
-    def any_bound(self) -> bool:
-        """Whether any policy is bound."""
-        return bool(self._store.entries(self._bindings))
-
     def invocations_for(self, request: AdmissionRequest) -> Iterator[PolicyInvocation | PolicyProblem]:
         """Yield the policies that apply to a request, or the problems that prevent this.
 

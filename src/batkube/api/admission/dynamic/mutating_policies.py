@@ -31,20 +31,16 @@ BINDING = "mutatingadmissionpolicybindings.admissionregistration.k8s.io"
 class MutatingPolicies:
     """The mutating policies of one server."""
 
+    #: The kind without which no policy runs.
+    configured_by = frozenset({BINDING})
+
     def __init__(self, store: Store, expressions: ExpressionCache, versions: VersionConverter) -> None:
         self._bound_policies = BoundPolicies(store, versions, POLICY, BINDING)
         self._expressions = expressions
         self._version_converter = versions
 
-    @property
-    def any_bound(self) -> bool:
-        """Whether any policy is bound."""
-        return self._bound_policies.any_bound
-
     def mutate(self, request: AdmissionRequest, context: ReinvocationContext) -> None:
         """Run the policies that are due in this round; raises Failure if one of them fails."""
-        if not self.any_bound:
-            return
         # Policies are matched against the object as it is at the start of the round.
         invocations = list(self._bound_policies.invocations_for(request))
         problems = [each for each in invocations if isinstance(each, PolicyProblem)]

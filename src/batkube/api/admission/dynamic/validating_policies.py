@@ -37,20 +37,18 @@ _MESSAGE_BYTES_MAX = 5 * 1024
 class ValidatingPolicies:
     """The validating policies of one server."""
 
+    #: The kind without which no policy runs.
+    configured_by = frozenset({BINDING})
+
     def __init__(self, store: Store, expressions: ExpressionCache, versions: VersionConverter) -> None:
         self._bound_policies = BoundPolicies(store, versions, POLICY, BINDING)
         self._expressions = expressions
         self._version_converter = versions
 
-    @property
-    def any_bound(self) -> bool:
-        """Whether any policy is bound."""
-        return self._bound_policies.any_bound
-
     def validate(self, request: AdmissionRequest) -> None:
         """Run the bound policies; add warnings, and raise the first denial."""
         denied: list[PolicyProblem] = []
-        for invocation in self._bound_policies.invocations_for(request) if self.any_bound else ():
+        for invocation in self._bound_policies.invocations_for(request):
             if isinstance(invocation, PolicyProblem):
                 # A misconfigured policy or binding denies the request whatever its validationActions are.
                 denied += [invocation] * (not _ignores_failures(invocation.policy))

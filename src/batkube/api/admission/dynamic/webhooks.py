@@ -73,6 +73,9 @@ class WebhookCallFailed(Exception):
 class AdmissionWebhooks:
     """The admission webhooks of one server."""
 
+    #: The kinds that configure them.
+    configured_by = frozenset({MUTATING, VALIDATING})
+
     def __init__(
         self,
         store: Store,
@@ -94,11 +97,6 @@ class AdmissionWebhooks:
         self._reviews_sent += 1
         digest = hashlib.sha256(f"review {self._reviews_sent} at {self._store.version}".encode()).digest()
         return str(uuid.UUID(bytes=digest[:16], version=4))
-
-    @property
-    def any_configured(self) -> bool:
-        """Whether any webhook configuration exists."""
-        return bool(self._store.entries(MUTATING) or self._store.entries(VALIDATING))
 
     # Mutating webhooks
 

@@ -35,6 +35,11 @@ Convert = Callable[[KubeObject], KubeObject]
 _encode_json = msgspec.json.Encoder().encode
 
 
+def unconverted(value: KubeObject) -> KubeObject:
+    """Return `value`: the conversion of kinds that have one version."""
+    return value
+
+
 def encode(value: object, media_type: str, schema: Schema | None = None, pretty: bool = False) -> bytes:
     """Encode an object in one of the three media types; protobuf needs its schema."""
     if media_type == PROTOBUF and schema is not None and isinstance(value, dict):
@@ -165,9 +170,14 @@ class ObjectEventEncoder:
         is_table = form.transform == TABLE
         self.identity: object = None if is_table else (form, encoder.resource.api_version, encoder.resource.kind)
         self._needs_table_headers = is_table
+        #: The schema of objects that are encoded as they are stored, in protobuf.
+        is_stored_form = self._protobuf and not form.transform and encoder.convert is unconverted
+        self._stored_schema = encoder.resource.schema if is_stored_form else None
 
     def encode_body(self, value: KubeObject, version: int, now: Instant) -> bytes:
         """Encode the object of an event."""
+        if self._stored_schema is not None:
+            return protobuf.wrap_version(value, version, self._stored_schema)
         return self._encode_converted(self._encoder.convert(with_resource_version(value, version)), now)
 
     def _encode_converted(self, value: KubeObject, now: Instant) -> bytes:

@@ -21,7 +21,7 @@ from batkube.api.requests.options import DeleteOptions
 from batkube.api.requests.routing import Route
 from batkube.api.requests.writes import Behaviour
 from batkube.api.verbs.kinds.behaviours import BuiltInBehaviour
-from batkube.api.verbs.kinds.object_encoding import ObjectEncoder
+from batkube.api.verbs.kinds.object_encoding import ObjectEncoder, unconverted
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import KubeObject
@@ -190,7 +190,7 @@ class ServedKinds:
             self._evict_encoders()
             printer = self._custom_kinds.printer(resource) if resource.custom else printer_of(resource)
             if self.storage_version(resource) is resource and not resource.custom:
-                convert = _identity
+                convert = unconverted
             else:
                 convert = lambda value: self.in_version(resource, value)  # noqa: E731 - one line says it
             printer = self._with_column_descriptions(printer, resource.storage, form)
@@ -214,7 +214,7 @@ class ServedKinds:
     def scale_encoder(self, resource: Resource, form: ResponseForm, include_object: str) -> ObjectEncoder:
         """Return the encoder of the Scales of a kind in a negotiated form."""
         printer = self._with_column_descriptions(scale_printer(resource), self.scale_resource.storage, form)
-        return ObjectEncoder(self.scale_resource, form, include_object, _identity, printer, self.kind_table)
+        return ObjectEncoder(self.scale_resource, form, include_object, unconverted, printer, self.kind_table)
 
     def scale(self, resource: Resource) -> ScaleConverter:
         """Return the converter between objects of the kind and their Scales."""
@@ -240,7 +240,3 @@ class ServedKinds:
         # Kubernetes: pkg/registry/batch/job/strategy.go and storage/storage.go, Delete.
         is_explicit = options.propagation is not None or options.orphan is not None
         return [_JOB_DELETION_WARNING] if resource.storage == "jobs.batch" and not is_explicit else []
-
-
-def _identity(value: KubeObject) -> KubeObject:
-    return value

@@ -9,6 +9,7 @@ connection and, until it has read them, the list of the initial objects, which a
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
@@ -61,7 +62,7 @@ class EncodedEventCache:
         self._limit = limit
         #: By form, event type, version and id of the object (a change has two objects), oldest first. The history keeps
         #: the objects alive as long as their changes can be sent, so ids are unique.
-        self._encoded: dict[tuple[object, str, int, int], bytes] = {}
+        self._encoded: OrderedDict[tuple[object, str, int, int], bytes] = OrderedDict()
         self._size = 0
 
     def encode(self, encoder: EventEncoder, event: Event, version: int, now: Instant) -> bytes:
@@ -75,7 +76,7 @@ class EncodedEventCache:
             text = self._encoded[key] = encoder.wrap_event(kind, encoder.encode_body(value, version, now))
             self._size += len(text)
             while self._size > self._limit:
-                self._size -= len(self._encoded.pop(next(iter(self._encoded))))
+                self._size -= len(self._encoded.popitem(last=False)[1])
         return text
 
 

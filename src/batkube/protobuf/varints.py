@@ -29,13 +29,14 @@ def _encode_varint(number: int) -> bytes:
     return bytes(out)
 
 
+SMALL_VARINT_COUNT = 1 << 11
 #: A table of small varints, which most lengths and many values are.
-_SMALL_VARINTS = [_encode_varint(number) for number in range(1 << 11)]
+SMALL_VARINTS = [_encode_varint(number) for number in range(SMALL_VARINT_COUNT)]
 
 
 def encode_varint(number: int) -> bytes:
     """Encode a non-negative integer."""
-    return _SMALL_VARINTS[number] if number < 1 << 11 else _encode_varint(number)
+    return SMALL_VARINTS[number] if number < SMALL_VARINT_COUNT else _encode_varint(number)
 
 
 def encode_signed_varint(number: int) -> bytes:
@@ -50,7 +51,8 @@ def field_tag(number: int, wire: int) -> bytes:
 
 def length_delimited(prefix: bytes, body: bytes) -> bytes:
     """Return a length-delimited field: its tag, the length, the bytes."""
-    return prefix + encode_varint(len(body)) + body
+    size = len(body)
+    return prefix + (SMALL_VARINTS[size] if size < SMALL_VARINT_COUNT else _encode_varint(size)) + body
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
