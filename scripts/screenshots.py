@@ -4,18 +4,23 @@
 
 Each picture is the page of a run that this script makes: a day of jobs that share the nodes of three zones, some of
 which fail, under two policies. The runs are deterministic, and the pictures differ only with the fonts and the version
-of the browser.
+of the browser. One more is the page of a served cluster, which shows real time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
+import signal
+import subprocess
+import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 import batkube
 from batkube.page.document import page_of_runs
@@ -83,12 +88,48 @@ def _job(generator: random.Random, number: int, lengths: list[int]) -> dict[str,
 
 
 def take(browser: Browser, page: Path, fragment: str, scheme: str, grouping: str, picture: Path) -> None:
-    """Write a picture of a page, with at most 256 colours."""
+    """Write a picture of the page of finished runs."""
     tab = browser.new_page(viewport=_WINDOW, color_scheme=scheme)
     tab.goto(page.as_uri() + fragment)
     tab.wait_for_function("window.batkube")
     tab.get_by_role("combobox", name="Group by").select_option(grouping)
     tab.wait_for_timeout(1000)
+    save(tab, picture)
+
+
+@contextlib.contextmanager
+def served_page(folder: Path) -> Iterator[str]:
+    """Serve a cluster, and yield the address of its page."""
+    (folder / "rules.yaml").write_text("- {image: 'nginx*', cpu-load: 2}\n")
+    options = ["--platform", "16x8,32Gi", "--rules", str(folder / "rules.yaml"), "--out", str(folder / "served")]
+    command = [sys.executable, "-m", "batkube", "serve", *options, "--page"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield next(line.split()[-1] for line in process.stdout if line.startswith("showing at"))
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+
+
+def take_served(browser: Browser, url: str, picture: Path) -> None:
+    """Submit pods and drain a node on the page of a served cluster, and write a picture of it."""
+    tab = browser.new_page(viewport=_WINDOW)
+    tab.goto(url)
+    tab.get_by_role("tab", name="Actions").click()
+    tab.get_by_label("Copies").fill("60")
+    tab.get_by_role("button", name="Submit").click()
+    tab.locator(".outcome", has_text="and 59 more").wait_for()
+    tab.get_by_role("combobox", name="Find").fill("node-3")
+    tab.keyboard.press("Enter")
+    tab.get_by_role("button", name="Drain").click()
+    tab.locator(".outcome", has_text="pods are evicted").wait_for()
+    tab.wait_for_timeout(1500)
+    save(tab, picture)
+
+
+def save(tab: Page, picture: Path) -> None:
+    """Write a picture of a page with at most 256 colours, and close the page."""
     tab.screenshot(path=picture)
     tab.close()
     with Image.open(picture) as image:
@@ -115,6 +156,8 @@ def main() -> None:
             page = folder / f"{name}.html"
             page.write_text(page_of_runs([folder / run for run in runs]), encoding="utf-8")
             take(browser, page, fragment, scheme, grouping, PICTURES / f"{name}.png")
+        with served_page(folder) as url:
+            take_served(browser, url, PICTURES / "served.png")
         browser.close()
 
 

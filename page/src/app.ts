@@ -2,6 +2,9 @@
 
 import { countUpTo } from "./arrays.js";
 import { CurveChart } from "./curve_chart.js";
+import { ActionsPanel } from "./actions_panel.js";
+import { ClusterClock } from "./cluster_clock.js";
+import { Details, selectionTitle } from "./details.js";
 import { DifferingNodes } from "./differing_nodes.js";
 import { button, choice, element, isTyping } from "./dom.js";
 import { instantText } from "./format.js";
@@ -15,13 +18,12 @@ import { type PlaceStore, placeStore } from "./place_store.js";
 import { Player } from "./player.js";
 import { type Grouping, isRequested } from "./run.js";
 import { Search } from "./search.js";
-import { selectionTitle, detailsPanel } from "./details.js";
 import { type Tab, Tabs } from "./tabs.js";
 import { currentTheme, type Theme } from "./theme.js";
 import { Tooltip } from "./tooltip.js";
 import { Transport } from "./transport.js";
 import { RunView, type Selection, type View } from "./view.js";
-import { type Chunk, Kind, type PageData } from "./wire.js";
+import { type Chunk, type ClockState, Kind, type PageData, type ServerOptions } from "./wire.js";
 
 /** Minimum interval between two rebuilds of the lists. */
 const LIST_INTERVAL_MS = 150;
@@ -30,6 +32,7 @@ const SHORTEST_PERIOD = 1000;
 export class App implements View {
   readonly runs: RunView[];
   isLive: boolean;
+  readonly server: ServerOptions | null;
   theme: Theme;
   time = 0;
   from = 0;
@@ -59,11 +62,15 @@ export class App implements View {
   private readonly tabs: Tabs;
   private readonly resourceButtons: HTMLButtonElement[];
   private readonly comparison: DifferingNodes | null;
+  private readonly clusterClock: ClusterClock | null;
+  private readonly actionsPanel: ActionsPanel | null;
+  private details: Details | null = null;
   private readonly place: PlaceStore = placeStore();
 
   constructor(private readonly data: PageData) {
     this.runs = data.runs.map(({ header, chunk }) => new RunView(header, chunk));
     this.isLive = data.live;
+    this.server = data.server;
     this.isFollowing = data.live;
     this.theme = currentTheme();
     this.to = Math.max(1, this.end);
@@ -83,6 +90,9 @@ export class App implements View {
     this.heatMaps = this.runs.map((_, run) => new HeatMap(this, run, this.tooltip, (text) => this.announce(text), redraw));
     this.gantts = this.runs.map((_, run) => new Gantt(this, run, this.tooltip, redraw));
     this.curveChart = new CurveChart(this, redraw);
+    const features = data.server?.clock;
+    this.clusterClock = features ? new ClusterClock(features, (text) => this.announce(text)) : null;
+    this.actionsPanel = data.server?.actions ? new ActionsPanel() : null;
     this.tabs = new Tabs(this.tabList(), "Details", this.runs.length > 1 ? [this.runChoice()] : []);
     this.resourceButtons = this.resourceChoice();
     this.build();
@@ -125,11 +135,13 @@ export class App implements View {
     this.zoom(this.time - half, this.time + half);
   }
 
-  /** Add the next rows of a live run. */
-  append(run: number, chunk: Chunk): void {
+  /** Add the next rows of a live run, which is complete up to `end`. */
+  append(run: number, chunks: Chunk[], end: number): void {
+    if (!chunks.length && end <= this.runs[run]!.run.end) return;
     const showedWholeRun = this.to >= this.end && this.from === 0;
     const nodes = this.runs[run]!.run.nodeCount;
-    this.runs[run]!.append(chunk);
+    for (const chunk of chunks) this.runs[run]!.append(chunk);
+    this.runs[run]!.run.extendTo(end);
     if (this.runs[run]!.run.nodeCount !== nodes) {
       this.regroup();
       this.gantts[run]!.canvas.node.style.height = `${this.ganttHeight(run)}px`;
@@ -137,6 +149,11 @@ export class App implements View {
     if (showedWholeRun) this.to = Math.max(1, this.end);
     if (this.isFollowing) this.moveTo(this.end);
     this.schedule();
+  }
+
+  /** Show the clock of the cluster. */
+  showClock(state: ClockState | null): void {
+    this.clusterClock?.update(state);
   }
 
   /** Change from the page of a live run to that of a finished one. */
@@ -168,7 +185,8 @@ export class App implements View {
     const titles = element("div", { class: "titles" }, ...this.runs.map(({ run }) => runTitle(run.header)));
     const attributes = { class: "nodes", "aria-label": "Nodes" };
     const nodes = element("section", attributes, this.heatHead(), element("div", { class: "maps" }, ...maps));
-    const main = element("main", {}, this.transport.node, ...(this.comparison ? [] : [this.tiles[0]!.node]));
+    const clock = this.clusterClock ? [this.clusterClock.node] : [];
+    const main = element("main", {}, this.transport.node, ...clock, ...(this.comparison ? [] : [this.tiles[0]!.node]));
     main.append(element("div", { class: "upper" }, nodes, this.tabs.node));
     const chartPanel = element("section", { class: "charts", "aria-label": "Charts" }, this.chartHead(), ...charts);
     chartPanel.append(this.curveChart.canvas.node);
@@ -248,11 +266,16 @@ export class App implements View {
       { id: "selection", title: "Selection", render: () => this.renderDetails() },
     ];
     const differences = { id: "differences", title: "Differences", render: () => differencesPanel(this, this.data.divergence) };
+    const panel = this.actionsPanel;
+    if (panel) tabs.push({ id: "actions", title: "Actions", render: () => panel.render() });
     return this.comparison ? [differences, ...tabs] : tabs;
   }
 
   private renderDetails(): HTMLElement {
-    if (this.selection) return detailsPanel(this, this.selection);
+    if (this.selection) {
+      if (this.details?.selection !== this.selection) this.details = new Details(this, this.selection);
+      return this.details.render();
+    }
     return element("p", { class: "empty" }, "Click a node, a bar of the chart or a line of a list.");
   }
 
@@ -286,6 +309,8 @@ export class App implements View {
       "0": () => this.zoom(0, this.end),
       "/": () => this.search.field.focus(),
       l: () => this.copyLink(),
+      p: () => this.clusterClock?.togglePause(),
+      n: () => this.clusterClock?.step(),
       Escape: () => this.select(null),
     };
     const number = Number(event.key);

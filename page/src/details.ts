@@ -5,9 +5,11 @@ import { eventsOf } from "./events.js";
 import { amountText, countText, durationText, percentText } from "./format.js";
 import { holdsResources, JobPhase, PodPhase } from "./fold.js";
 import { definitions, eventList, instantButton, requestText, subjectButton } from "./lists.js";
+import { NodeActions } from "./node_actions.js";
+import { questionsOf } from "./questions.js";
 import { JOB_FIELDS } from "./run.js";
 import type { Selection, View } from "./view.js";
-import { NODE_STATUSES } from "./wire.js";
+import { NODE_STATUSES, type NodeStatus } from "./wire.js";
 
 const MAX_EVENTS = 300;
 const MAX_PODS = 100;
@@ -23,14 +25,36 @@ export function selectionTitle(view: View, { run: index, kind, index: number }: 
   return `${kind} ${names[kind][number]}`;
 }
 
-/** Return the details of the selection. */
-export function detailsPanel(view: View, selection: Selection): HTMLElement {
-  const { run, fold } = view.runs[selection.run]!;
-  const parts = { node: nodeDetails, job: jobDetails, pod: podDetails }[selection.kind](view, selection);
-  const events = eventsOf(run, selection.kind, selection.index, fold.position, MAX_EVENTS);
-  const children: Node[] = [element("h3", { class: "name" }, selectionTitle(view, selection)), ...parts];
-  if (events.length) children.push(element("h3", {}, "Until now"), eventList(view, selection.run, events));
-  return element("div", {}, ...children);
+/** The details of one selection. Answers of the server stay open while the rest follows the instant. */
+export class Details {
+  private readonly fields = element("div", {});
+  private readonly events = element("div", {});
+  private readonly actions: NodeActions | null;
+  private readonly node: HTMLElement;
+
+  constructor(
+    private readonly view: View,
+    readonly selection: Selection,
+  ) {
+    const { run } = view.runs[selection.run]!;
+    const hasActions = view.isLive && view.server?.actions === true && selection.kind === "node";
+    this.actions = hasActions ? new NodeActions(run.nodeNames[selection.index]!) : null;
+    const title = element("h3", { class: "name" }, selectionTitle(view, selection));
+    const actions = this.actions ? [this.actions.node] : [];
+    this.node = element("div", {}, title, ...actions, this.fields, questionsOf(view, selection), this.events);
+  }
+
+  render(): HTMLElement {
+    const { view, selection } = this;
+    const { run, fold } = view.runs[selection.run]!;
+    const { kind, index } = selection;
+    this.fields.replaceChildren(...{ node: nodeDetails, job: jobDetails, pod: podDetails }[kind](view, selection));
+    const events = eventsOf(run, kind, index, fold.position, MAX_EVENTS);
+    const list = events.length ? [element("h3", {}, "Until now"), eventList(view, selection.run, events)] : [];
+    this.events.replaceChildren(...list);
+    this.actions?.update(fold.nodePresent[index] === 1, fold.nodeStatuses[index] as NodeStatus);
+    return this.node;
+  }
 }
 
 function nodeDetails(view: View, { run: index, index: node }: Selection): Node[] {

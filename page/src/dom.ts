@@ -47,5 +47,6 @@ export function setText(node: Node, text: string): void {
 /** Return whether a key was pressed in an input field. */
 export function isTyping(event: KeyboardEvent): boolean {
   const target = event.target;
-  return target instanceof HTMLInputElement || target instanceof HTMLSelectElement;
+  const fields = [HTMLInputElement, HTMLSelectElement, HTMLTextAreaElement];
+  return fields.some((field) => target instanceof field);
 }

@@ -1,27 +1,27 @@
 /** A live page: polls its server for new chunks, and catches up after a lost connection. */
 
 import type { App } from "./app.js";
-import type { Chunk } from "./wire.js";
+import { ask } from "./server.js";
+import type { Chunk, ClockState } from "./wire.js";
 
 export interface Answer {
   /** Cursor of the next request. */
   cursor: string;
   chunks: Chunk[];
+  /** The instant up to which everything is known. */
+  end: number;
   /** True if this is the last answer. */
   isOver: boolean;
+  /** Null if the clock cannot be controlled, or the run is over. */
+  clock: ClockState | null;
 }
 
 const INTERVAL_MS = 250;
 const RETRY_MS = 2000;
 
 /** Return the chunks since a cursor; null if the server cannot be reached. */
-export async function fetchChunks(cursor: string): Promise<Answer | null> {
-  try {
-    const response = await fetch(`deltas?since=${encodeURIComponent(cursor)}`, { cache: "no-store" });
-    return response.ok ? ((await response.json()) as Answer) : null;
-  } catch {
-    return null;
-  }
+export function fetchChunks(cursor: string): Promise<Answer | null> {
+  return ask<Answer>("deltas", { since: cursor });
 }
 
 /** Poll for new chunks until the run has ended. */
@@ -31,7 +31,8 @@ export async function follow(app: App, cursor: string): Promise<void> {
     app.setConnected(answer !== null);
     if (answer) {
       cursor = answer.cursor;
-      for (const chunk of answer.chunks) app.append(0, chunk);
+      app.append(0, answer.chunks, answer.end);
+      app.showClock(answer.clock);
       if (answer.isOver) {
         app.finish();
         return;

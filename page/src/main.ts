@@ -29,7 +29,10 @@ async function start(): Promise<void> {
     },
     end: () => app.end,
   };
-  for (const next of later) app.append(0, next);
+  if (first) {
+    app.append(0, later, first.end);
+    app.showClock(first.clock);
+  }
   if (data.live) void follow(app, first?.cursor ?? "");
 }
 

@@ -81,7 +81,12 @@ export class Run {
     this.jobEnded = withRoom(this.jobEnded, this.jobCount, -1);
     this.appendPods(chunk);
     this.appendDeltas(chunk);
-    this.end = Math.max(this.end, chunk.end);
+    this.extendTo(chunk.end);
+  }
+
+  /** Note that everything is known up to an instant. */
+  extendTo(end: number): void {
+    this.end = Math.max(this.end, end);
   }
 
   private appendPods(chunk: Chunk): void {

@@ -47,8 +47,11 @@ export class Tabs {
     this.panel.setAttribute("aria-labelledby", `tab-${tab.id}`);
     const focusable = "button, select";
     const focused = [...this.panel.querySelectorAll<HTMLElement>(focusable)].indexOf(document.activeElement as HTMLElement);
-    this.panel.replaceChildren(tab.render());
-    if (focused >= 0) this.panel.querySelectorAll<HTMLElement>(focusable)[focused]?.focus({ preventScroll: true });
+    const content = tab.render();
+    // An element that is shown already stays in place, with its focus and what is selected in it.
+    if (this.panel.firstChild !== content) this.panel.replaceChildren(content);
+    const hasFocus = this.panel.contains(document.activeElement);
+    if (focused >= 0 && !hasFocus) this.panel.querySelectorAll<HTMLElement>(focusable)[focused]?.focus({ preventScroll: true });
   }
 
   private onKey(event: KeyboardEvent): void {

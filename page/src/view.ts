@@ -5,7 +5,7 @@ import { Fold } from "./fold.js";
 import { type Group, groupsOf } from "./grouping.js";
 import { type Grouping, Run } from "./run.js";
 import type { Theme } from "./theme.js";
-import type { Chunk, Header } from "./wire.js";
+import type { Chunk, Header, ServerOptions } from "./wire.js";
 
 export type SubjectKind = "node" | "job" | "pod";
 
@@ -61,6 +61,8 @@ export interface View {
   readonly from: number;
   readonly to: number;
   readonly isLive: boolean;
+  /** Null in a file. */
+  readonly server: ServerOptions | null;
   /** Index of the resource that the heat map and the curve show. */
   readonly resource: number;
   readonly selection: Selection | null;

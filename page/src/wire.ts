@@ -111,11 +111,35 @@ export interface Divergence {
   decisions: [string, string];
 }
 
+export type ClockFeature = "pause" | "speed" | "full-speed" | "step" | "until";
+
+/** The clock of a live cluster. */
+export interface ClockState {
+  paused: boolean;
+  /** Virtual seconds per real second; null for as fast as possible. */
+  speed: number | null;
+  /** Where it will pause, in microseconds. */
+  stopAt: number | null;
+  /** True if it will pause after the next decision. */
+  stepping: boolean;
+}
+
+/** What the server of a page can do. */
+export interface ServerOptions {
+  /** Null if there is no clock, or it cannot be controlled. */
+  clock: ClockFeature[] | null;
+  actions: boolean;
+  yaml: boolean;
+  explain: boolean;
+}
+
 export interface PageData {
   runs: { header: Header; chunk: Chunk }[];
   divergence: Divergence | null;
   /** True if more chunks follow, from the server that served the page. */
   live: boolean;
+  /** Null in a file. */
+  server: ServerOptions | null;
 }
 
 /** Return the data of a page, which is compressed: gzip, then base64. */

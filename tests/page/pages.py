@@ -30,7 +30,7 @@ class OpenPage:
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", lambda message: self.errors.append(message.text) if message.type != "log" else None)
         page.goto(url)
-        page.wait_for_function("window.batkube")
+        wait_until(page, "Boolean(window.batkube)")
 
     def states_at(self, at: Instant) -> list[dict[str, Any]]:
         """Return the state that the page shows at an instant, for each run."""
@@ -48,6 +48,15 @@ class OpenPage:
         assert [url for url in self.requests if not url.startswith(origin)] == []
 
 
+def wait_until(page: Any, expression: str) -> None:  # noqa: ANN401 - Playwright has its own types
+    """Wait until an expression is true. Playwright's own function needs `eval`, which the page's policy forbids."""
+    for _ in range(TIMEOUT_MS // 50):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"never true: {expression}")
+
+
 class PageOpener(Protocol):
     """Opens a page from its content, or from a URL."""
 
@@ -58,7 +67,7 @@ class PageOpener(Protocol):
 
 def page_of(*runs: Lives) -> str:
     """Return the page of made-up runs, side by side."""
-    data = {"runs": [_run_data(run) for run in runs], "divergence": None, "live": False}
+    data = {"runs": [_run_data(run) for run in runs], "divergence": None, "live": False, "server": None}
     return render("made up", data)
 
 

@@ -151,3 +151,54 @@ def test_in_an_event_loop_time_advances_by_timers_and_an_earlier_booking_wakes_i
         return happened
 
     assert asyncio.run(scenario()) == ["sooner"]
+
+
+def test_a_changed_pace_counts_from_the_instant_of_the_change() -> None:
+    time, _, _ = live(speed=1_000_000)
+    before = time.now()
+    time.change_pace(0)
+    paused = time.now()
+
+    assert before < paused == time.now()
+    time.change_pace(1_000_000)
+    assert paused < time.now() < paused + seconds(3600 * 24 * 365)
+
+
+def test_while_time_stands_still_what_is_due_at_this_instant_is_executed() -> None:
+    time, agenda, _ = live(speed=1000)
+
+    async def scenario() -> list[str]:
+        happened: list[str] = []
+        done = asyncio.Event()
+
+        def finish(now: Instant) -> None:
+            happened.append("now")
+            done.set()
+
+        with time.running():
+            time.change_pace(0)
+            now = time.now()
+            agenda.book(Instant(now + seconds(1)), Rank.START, lambda at: happened.append("later"))
+            agenda.book(now, Rank.START, finish)
+            await asyncio.wait_for(done.wait(), 5)
+            await asyncio.sleep(0.02)
+        return happened
+
+    assert asyncio.run(scenario()) == ["now"]
+
+
+def test_time_stops_where_it_is_told() -> None:
+    time, agenda, _ = live(speed=1)
+    stop = Instant(time.now() + seconds(2))
+    time.change_pace(1_000_000, stop)
+
+    async def scenario() -> list[str]:
+        happened: list[str] = []
+        with time.running():
+            agenda.book(stop, Rank.START, lambda now: happened.append("at the stop"))
+            agenda.book(Instant(stop + 1), Rank.START, lambda now: happened.append("beyond"))
+            await asyncio.sleep(0.05)
+        return happened
+
+    assert asyncio.run(scenario()) == ["at the stop"]
+    assert time.now() == stop

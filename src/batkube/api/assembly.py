@@ -156,6 +156,11 @@ class Api:
         finally:
             self._webhook_calls.end_request()
 
+    @property
+    def kinds(self) -> KindTable:
+        """All kinds that are served now, custom ones included."""
+        return self._kind_table
+
     def too_large(self) -> Response:
         """Return the answer (413) to a request whose body exceeds the size limit."""
         return self._server.too_large()

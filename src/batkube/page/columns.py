@@ -6,21 +6,60 @@ the chunks before. `page/src/wire.ts` declares the same columns. Times are micro
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from batkube.kernel.instants import Instant, format_seconds
 from batkube.kernel.quantities import CPU, GPU, MACHINE, MEMORY, PODS
 from batkube.outputs.playback.deltas import Delta, DeltaKind
-from batkube.outputs.playback.model import NodeStatus, RecordedJob, RecordedNode, RecordedPod
+from batkube.outputs.playback.model import NodeStatus, RecordedJob, RecordedNode
 
 ColumnChunk = dict[str, Any]
 
 _NS_PER_MICROSECOND = 1000
 #: The first resources of every page, in this order.
 _USUAL_RESOURCES = (MACHINE, CPU, MEMORY, GPU, PODS)
-_KINDS = {kind: position for position, kind in enumerate(DeltaKind)}
-_STATUSES = {str(status): position for position, status in enumerate(NodeStatus)}
+#: Kinds and statuses as pages know them.
+KIND_NUMBERS = {kind: position for position, kind in enumerate(DeltaKind)}
+STATUS_NUMBERS = {str(status): position for position, status in enumerate(NodeStatus)}
+
+
+class PodRow(Protocol):
+    """What the columns have of a pod: a recorded one, or one of a live cluster."""
+
+    @property
+    def name(self) -> str:
+        """With its namespace outside of `default`."""
+
+    @property
+    def job(self) -> int | None:
+        """The number of its job."""
+
+    @property
+    def requests(self) -> Mapping[str, int]:
+        """The amounts that it takes from its node. Pods with equal requests may share the mapping."""
+
+    @property
+    def owner(self) -> str:
+        """Its controller: `kind/name`."""
+
+    @property
+    def reason(self) -> str:
+        """Why it failed or was not placed."""
+
+
+class DeltaRows(NamedTuple):
+    """Deltas as columns."""
+
+    #: Microseconds.
+    times: list[int]
+    kinds: list[int]
+    #: The number of the node, job or pod.
+    subjects: list[int]
+    #: The node of a bound pod, the status of a node, or the number of failed attempts; -1 for the others.
+    values: list[int]
+    texts: list[str]
 
 
 def resources_of(nodes: Iterable[RecordedNode]) -> tuple[str, ...]:
@@ -39,13 +78,15 @@ class ColumnEncoder:
         self._requests: dict[tuple[int, ...], int] = {}
         self._nodes: dict[str, int] = {}
         self._time = 0
+        #: The latest requests, and their position: most pods share them with the pod before.
+        self._latest_requests: tuple[Mapping[str, int], int] = {}, -1
 
     def chunk(
         self,
         nodes: Sequence[RecordedNode],
         jobs: Sequence[RecordedJob],
-        pods: Sequence[RecordedPod],
-        deltas: Sequence[Delta],
+        pods: Sequence[PodRow],
+        deltas: Sequence[Delta] | DeltaRows,
         end: Instant,
     ) -> ColumnChunk:
         """Return the columns of rows that follow those of earlier chunks. The deltas are complete up to `end`."""
@@ -54,7 +95,7 @@ class ColumnEncoder:
             "nodes": self._node_columns(nodes),
             "jobs": self._job_columns(jobs),
             "pods": self._pod_columns(pods),
-            "deltas": self._delta_columns(deltas),
+            "deltas": self._delta_columns(deltas if isinstance(deltas, DeltaRows) else self._rows_of(deltas)),
         }
         return {
             "texts": list(self._texts)[texts:],
@@ -84,7 +125,7 @@ class ColumnEncoder:
             "walltime": [self._text(walltime.rstrip("0").rstrip(".")) for walltime in walltimes],
         }
 
-    def _pod_columns(self, pods: Sequence[RecordedPod]) -> dict[str, Any]:
+    def _pod_columns(self, pods: Sequence[PodRow]) -> dict[str, Any]:
         return {
             "name": [pod.name for pod in pods],
             "job": [-1 if pod.job is None else pod.job for pod in pods],
@@ -93,18 +134,24 @@ class ColumnEncoder:
             "reason": [self._text(pod.reason) for pod in pods],
         }
 
-    def _delta_columns(self, deltas: Sequence[Delta]) -> dict[str, Any]:
-        times = []
-        for delta in deltas:
-            time = delta.at // _NS_PER_MICROSECOND
-            times.append(time - self._time)
-            self._time = time
+    def _rows_of(self, deltas: Sequence[Delta]) -> DeltaRows:
+        return DeltaRows(
+            [delta.at // _NS_PER_MICROSECOND for delta in deltas],
+            [KIND_NUMBERS[delta.kind] for delta in deltas],
+            [delta.number for delta in deltas],
+            [self._value(delta) for delta in deltas],
+            ["" if delta.kind is DeltaKind.NODE_STATUS else delta.text for delta in deltas],
+        )
+
+    def _delta_columns(self, rows: DeltaRows) -> dict[str, Any]:
+        texts, before = self._texts, [self._time, *rows.times]
+        self._time = before[-1]
         return {
-            "time": times,
-            "kind": [_KINDS[delta.kind] for delta in deltas],
-            "subject": [delta.number for delta in deltas],
-            "value": [self._value(delta) for delta in deltas],
-            "text": [-1 if delta.kind is DeltaKind.NODE_STATUS else self._text(delta.text) for delta in deltas],
+            "time": list(map(operator.sub, rows.times, before)),
+            "kind": rows.kinds,
+            "subject": rows.subjects,
+            "value": rows.values,
+            "text": [texts.setdefault(text, len(texts)) if text else -1 for text in rows.texts],
         }
 
     def _value(self, delta: Delta) -> int:
@@ -115,12 +162,19 @@ class ColumnEncoder:
         if delta.kind is DeltaKind.POD_BOUND:
             return self._nodes.get(delta.node, -1)
         if delta.kind is DeltaKind.NODE_STATUS:
-            return _STATUSES[delta.text]
+            return STATUS_NUMBERS[delta.text]
         return delta.count if delta.kind is DeltaKind.SCHEDULER_ATTEMPT else -1
 
     def _text(self, text: str) -> int:
         return self._texts.setdefault(text, len(self._texts)) if text else -1
 
     def _request(self, requests: Mapping[str, int]) -> int:
+        latest, position = self._latest_requests
+        if requests is not latest:
+            position = self._position_of(requests)
+            self._latest_requests = requests, position
+        return position
+
+    def _position_of(self, requests: Mapping[str, int]) -> int:
         amounts = tuple(1 if name == PODS else requests.get(name, 0) for name in self._resources)
         return self._requests.setdefault(amounts, len(self._requests))

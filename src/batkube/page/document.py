@@ -26,16 +26,27 @@ _MAX_RUNS = 2
 
 def page_of_runs(folders: Sequence[Path]) -> str:
     """Return the page of a run, or of two side by side. Raises InputError if a folder is not that of a run."""
+    check_number_of_runs(folders)
+    return page_of_playbacks([Playback.read(folder) for folder in folders], folders)
+
+
+def check_number_of_runs(folders: Sequence[Path]) -> None:
+    """Raise InputError unless the page can show so many runs."""
     if not 1 <= len(folders) <= _MAX_RUNS:
         problem = f"shows one run, or two side by side, not {len(folders)}"
         raise InputError("batkube show", problem=problem, remedy="use `batkube compare` for more runs")
-    playbacks = [Playback.read(folder) for folder in folders]
+
+
+def page_of_playbacks(playbacks: Sequence[Playback], folders: Sequence[Path], *, is_served: bool = False) -> str:
+    """Return the page of one or two runs that have been read; a served page can ask its server for more."""
     names = labels_of(folders) if len(folders) > 1 else [playbacks[0].files.name]
     # The same resources in the same order, so that both runs are shown by the same one.
     resources = resources_of(node for playback in playbacks for node in playback.nodes)
     runs = [_run_data(playback, name, resources) for playback, name in zip(playbacks, names, strict=True)]
     divergence = first_divergence(playbacks[0], playbacks[1]) if len(playbacks) > 1 else None
-    return render(" and ".join(names), {"runs": runs, "divergence": divergence, "live": False})
+    server = {"clock": None, "actions": False, "yaml": True, "explain": True} if is_served else None
+    data = {"runs": runs, "divergence": divergence, "live": False, "server": server}
+    return render(" and ".join(names), data)
 
 
 def _run_data(playback: Playback, name: str, resources: Sequence[str]) -> dict[str, Any]:
@@ -47,7 +58,7 @@ def render(title: str, data: Mapping[str, Any]) -> str:
     """Return the document. The data is compressed and in base64, so it cannot contain markup."""
     colours = f":root {{{_variables(LIGHT)}}}\n@media (prefers-color-scheme: dark) {{ :root {{{_variables(DARK)}}} }}"
     script = _static("page.js")
-    policy = f"{content_security_policy(script)}{'; connect-src ' + repr('self') if data['live'] else ''}"
+    policy = f"{content_security_policy(script)}{'; connect-src ' + repr('self') if data['server'] else ''}"
     head = element(
         "head",
         element("meta", charset="utf-8"),

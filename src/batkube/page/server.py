@@ -2,6 +2,9 @@
 
 Requests without the token get 404. The page may not load anything from elsewhere. The `Host` of a request must be the
 loopback address, so that another site cannot reach the server through a host name of its own (DNS rebinding).
+
+Commands, which change something, are POST requests with the token in a header as well. Another site can send neither:
+a header of its own makes the browser ask first (CORS preflight), and that request is not answered.
 """
 
 from __future__ import annotations
@@ -19,10 +22,14 @@ from batkube.kernel.errors import InputError
 HOST = "127.0.0.1"
 #: Seconds that a client may take for a request, or keep an idle connection.
 _TIMEOUT_S = 30.0
+#: The header of commands that repeats the token.
+TOKEN_HEADER = "Batkube-Token"
+#: The longest body of a command; the API server accepts 3 MiB.
+_MAX_BODY_BYTES = 3 << 20
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
-    "Cross-Origin-PageResource-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
@@ -30,16 +37,26 @@ _HEADERS = {
 PageResource = Callable[[Mapping[str, str]], tuple[str, bytes]]
 """Returns the content type and the content for the parameters of a query."""
 
+PageCommand = Callable[[bytes], tuple[str, bytes]]
+"""Carries out the command in a body, and returns the content type and the content; may raise InvalidCommand."""
+
+
+class InvalidCommand(Exception):
+    """A page sent a command that the server does not know."""
+
 
 class PageServer(ThreadingHTTPServer):
     """Serves resources by their path below the token; the page has the empty path."""
 
     daemon_threads = True
 
-    def __init__(self, resources: Mapping[str, PageResource], port: int = 0) -> None:
+    def __init__(
+        self, resources: Mapping[str, PageResource], port: int = 0, commands: Mapping[str, PageCommand] | None = None
+    ) -> None:
         """Listen on a port; 0 for any free one. Raises InputError if the port is taken."""
         self.token = secrets.token_urlsafe(24)
         self.resources = resources
+        self.commands = commands or {}
         try:
             super().__init__((HOST, port), _PageHandler)
         except OSError as error:
@@ -70,12 +87,39 @@ class _PageHandler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Send a resource to a client that knows the token."""
-        resource, parameters = self._find()
+        name, parameters = self._find()
+        resource = None if name is None else self.server.resources.get(name)
         if resource is None:
             self.send_error(404)
             return
-        content_type, content = resource(parameters)
-        self.send_response(200)
+        self._send(*resource(parameters))
+
+    def do_POST(self) -> None:
+        """Carry out a command of a client that knows the token, and also sends it in a header."""
+        name, _ = self._find()
+        command = None if name is None else self.server.commands.get(name)
+        # Compared as bytes: a header may contain any character.
+        token = self.headers.get(TOKEN_HEADER, "").encode("utf-8", "replace")
+        length = self.headers.get("Content-Length", "")
+        # The body is not read in these cases, so that the connection cannot be used again.
+        self.close_connection = True
+        if command is None:
+            self.send_error(404)
+        elif not hmac.compare_digest(token, self.server.token.encode()):
+            self.send_error(403)
+        elif not (length.isascii() and length.isdecimal() and int(length) <= _MAX_BODY_BYTES):
+            self.send_error(413)
+        else:
+            self.close_connection = False
+            try:
+                answer = command(self.rfile.read(int(length)))
+            except InvalidCommand as error:
+                self._send("text/plain; charset=utf-8", str(error).encode("utf-8", "replace"), 400)
+            else:
+                self._send(*answer)
+
+    def _send(self, content_type: str, content: bytes, status: int = 200) -> None:
+        self.send_response(status)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
@@ -86,14 +130,14 @@ class _PageHandler(BaseHTTPRequestHandler):
         """Send the headers alone."""
         self.do_GET()
 
-    def _find(self) -> tuple[PageResource | None, Mapping[str, str]]:
-        """Return the requested resource, or None, and the parameters of the query."""
+    def _find(self) -> tuple[str | None, Mapping[str, str]]:
+        """Return the name of the requested resource, None without the token, and the parameters of the query."""
         parts = urlsplit(self.path)
         token, _, name = parts.path.removeprefix("/").partition("/")
         is_ours = hmac.compare_digest(token.encode("utf-8", "replace"), self.server.token.encode())
         if not is_ours or self.headers.get("Host") != f"{HOST}:{self.server.server_port}":
             return None, {}
-        return self.server.resources.get(name), {key: values[0] for key, values in parse_qs(parts.query).items()}
+        return name, {key: values[0] for key, values in parse_qs(parts.query).items()}
 
     def end_headers(self) -> None:
         """Add the headers of every response."""

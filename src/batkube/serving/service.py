@@ -23,9 +23,11 @@ from batkube.api.connections.event_loop.server_connections import EventLoopTimer
 from batkube.api.connections.event_loop.webhook_transport import WebhookThreads, call_webhook
 from batkube.api.requests.users import MASTERS, authenticated_user
 from batkube.api.verbs.handlers.logs import ContainerLogs
+from batkube.cluster.client import BulkClient
 from batkube.cluster.kinds import DEFAULT_API, ServedApi
 from batkube.cluster.kubeconfigs import kubeconfig
-from batkube.cluster.mapping import ANNOTATION_SPEED
+from batkube.cluster.mapping import ANNOTATION_SPEED, NODE
+from batkube.cluster.object_meta import annotations_of, with_metadata
 from batkube.cluster.pods.usage import PodUsage
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
@@ -39,6 +41,7 @@ from batkube.files.private import write_private
 from batkube.files.replacement import write_atomically
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import Instant
 from batkube.kernel.stopwatch import wall_clock_instant
 from batkube.kernel.streams import Streams
 from batkube.outputs.files.folder import OutputFolder
@@ -56,8 +59,11 @@ from batkube.schedulers.installed import cache_folder
 from batkube.serving.bug_reports import BugReports
 from batkube.serving.compaction import Compaction
 from batkube.serving.controller_manager_process import LOG_FILE, ControllerManagerProcess
+from batkube.serving.event_loop_calls import EventLoopCalls
 from batkube.serving.garbage_collector import IdleGarbageCollector
 from batkube.serving.log_limit import rate_limited_log
+from batkube.serving.observed_cluster import ApiAccess, ObservedCluster
+from batkube.serving.served_clock import ServedClock
 from batkube.serving.shutdown import Shutdown
 from batkube.timing.live import LiveTime
 from batkube.timing.loop import Loop
@@ -114,12 +120,13 @@ class Address:
     token: str
 
 
-def serve(
-    options: ServeOptions, announce: Callable[[Address], None], observe: Callable[[World], None] | None = None
-) -> None:
+Observer = Callable[[ObservedCluster], None]
+
+
+def serve(options: ServeOptions, announce: Callable[[Address], None], observe: Observer | None = None) -> None:
     """Serve until interrupted. Calls `announce` once requests are accepted and the kubeconfig is written.
 
-    Before that, `observe` is called with the world of the cluster, which it must not change.
+    Before that, `observe` is called with the cluster, in the event loop.
     A bug shuts the service down and is raised, unless `keep_going` is set.
     """
     cluster = ServedCluster(options, observe)
@@ -134,7 +141,7 @@ def serve(
 class ServedCluster:
     """A served cluster: its world, its users and its output folder."""
 
-    def __init__(self, options: ServeOptions, observe: Callable[[World], None] | None = None) -> None:
+    def __init__(self, options: ServeOptions, observe: Observer | None = None) -> None:
         self._options = options
         self._observe = observe
         self._folder = OutputFolder(options.out, force=options.force)
@@ -175,17 +182,18 @@ class ServedCluster:
         try:
             host = f"{_client_host(options.host)}:{listener.port}"
             api.set_address(host)
-            self._start_cluster(api, usage, credentials.ca_certificate.decode(), listener.port)
+            access = self._start_cluster(api, usage, credentials.ca_certificate.decode(), listener.port)
             if self._observe is not None:
-                self._observe(world)
+                address = ApiAccess(f"https://{host}", credentials.ca_certificate.decode(), self._token, api.kinds)
+                self._observe(self._observed(time, address, usage, access))
             loop, store = asyncio.get_running_loop(), world.store
             collector = IdleGarbageCollector(loop, lambda: store.version + store.oldest_version + listener.activity)
             compaction = Compaction(loop, store)
             with self._bugs.installed(loop), time.running(), collector.running(), compaction.running():
                 authority = base64.b64encode(credentials.ca_certificate).decode()
                 cluster = {"server": f"https://{host}", "certificate-authority-data": authority}
-                access = kubeconfig(cluster, "admin", {"token": self._token})
-                _write_folder(self._folder, options, access, world)
+                config = kubeconfig(cluster, "admin", {"token": self._token})
+                _write_folder(self._folder, options, config, world)
                 announce(Address(f"https://{host}", self._folder.path / KUBECONFIG, self._token))
                 await self._wait_for_shutdown()
         finally:
@@ -214,18 +222,21 @@ class ServedCluster:
             on_bug=self._bugs.report,
         )
 
-    def _start_cluster(self, api: Api, usage: PodUsage | None, authority: str, port: int) -> None:
-        """Start controllers, kubelets and the scheduler, then create the default objects and the nodes."""
+    def _start_cluster(self, api: Api, usage: PodUsage | None, authority: str, port: int) -> Access:
+        """Start controllers, kubelets and the scheduler, then create the default objects and the nodes.
+
+        Return the access through which components write.
+        """
         options, world = self._options, self._world
+        access = Access.of_world(world, api.client)
         if options.platform is None or usage is None:
             api.bootstrap(world.clock.now, port, "")
-            return
+            return access
         context = None
         if options.controllers:
             scales = api.manifest_client(self._token, CONTROLLER_MANAGER)
             context = ControllerContext(quota_usage_calculator(), usage, scales, api.long_lived_token, authority)
         delays = NO_DELAYS if options.latencies is None else Delays(options.latencies, world.streams)
-        access = Access.of_world(world, api.client)
         registrar = start_cluster(world, access, KubeletOptions(delays=delays, rules=self._rules), context)
         assert registrar is not None, "the nodes of a served cluster have kubelets"
         if options.scheduler:
@@ -233,9 +244,17 @@ class ServedCluster:
             choice = None if policy is None else PolicyChoice(policy, world.streams.named("policy"))
             start_scheduler(world, access, choice)
         api.bootstrap(world.clock.now, port, CONTROL_PLANE)
-        # `batkube emulate` reads this to convert seconds of this cluster.
-        annotations = {} if options.speed == 1 else {ANNOTATION_SPEED: f"{options.speed:g}"}
+        annotations = {} if options.speed == 1 else _speed_annotation(options.speed)
         NodeCreator(access).register(options.platform.machines, registrar, world.clock.now, annotations)
+        return access
+
+    def _observed(self, time: LiveTime, api: ApiAccess, usage: PodUsage | None, access: Access) -> ObservedCluster:
+        """Return what an observer may use. The clock of an attached program cannot be controlled."""
+        calls, clock = EventLoopCalls(asyncio.get_running_loop(), time), None
+        if self._options.manager is None:
+            on_speed = functools.partial(_annotate_speed, self._world.store, access.client("kubelet"))
+            clock = ServedClock(time, calls, self._options.speed, on_speed)
+        return ObservedCluster(self._world, api, clock, usage, calls)
 
     async def _wait_for_shutdown(self) -> None:
         """Wait until shutdown is requested; run kube-controller-manager until then, if selected."""
@@ -251,6 +270,20 @@ class ServedCluster:
                 task.cancel()
             for task in done:
                 task.result()
+
+
+def _speed_annotation(speed: float) -> dict[str, str]:
+    """Return the annotation of nodes that `batkube emulate` reads, to convert seconds of this cluster."""
+    return {ANNOTATION_SPEED: f"{speed:g}"}
+
+
+def _annotate_speed(store: Store, client: BulkClient, speed: float, now: Instant) -> None:
+    """Write the speed into the annotations of all nodes."""
+    nodes = [
+        with_metadata(node, annotations={**annotations_of(node), **_speed_annotation(speed)})
+        for node in store.all(NODE).values()
+    ]
+    client.update_all(NODE, nodes, now)
 
 
 def _listen(api: Api, options: ServeOptions, tls: ssl.SSLContext, threads: WebhookThreads) -> DualListener:

@@ -40,6 +40,7 @@ from batkube.simulation.preparation.timeline import note_pending_events
 from batkube.simulation.progress import ProgressListener, is_interactive, progress_display
 from batkube.simulation.run_record import RunRecord
 from batkube.simulation.time_limit import TimeLimitReached, time_limit
+from batkube.timing.run_clock import RunClock
 from batkube.workloads.model import Job
 
 log = logging.getLogger(__name__)
@@ -179,12 +180,13 @@ def execute(
     builder: Builder | None = None,
     own_policy: PolicyObject | None = None,
     on_assembled: Callable[[Simulation], None] | None = None,
+    run_clock: RunClock | None = None,
 ) -> RunRecord:
     """Run `scenario` into the folder `out` and return its record.
 
     With `pack`, the inputs are copied into the folder. `on_assembled` is called before time advances, and must not
-    change the simulation. A run that fails writes its results so far, and then raises RunFailed, or Bug for an internal
-    error.
+    change the simulation; `run_clock` may delay it, which changes no result. A run that fails writes its results so
+    far, and then raises RunFailed, or Bug for an internal error.
     """
     folder = OutputFolder(out, force=force)
     stopwatch = CpuStopwatch()
@@ -213,7 +215,7 @@ def execute(
                     simulation = assemble(inputs, journal, reasons, pods_file, states_file, folder.file("scheduler"))
                     if on_assembled is not None:
                         on_assembled(simulation)
-                    _run_to_end(simulation, inputs, progress)
+                    _run_to_end(simulation, inputs, progress, run_clock)
             except (Exception, KeyboardInterrupt) as error:
                 failure = _failure(error, inputs, simulation)
                 _release_frames(error)
@@ -285,16 +287,19 @@ def _failure(error: BaseException, inputs: Inputs, simulation: Simulation | None
     return failure
 
 
-def _run_to_end(simulation: Simulation, inputs: Inputs, progress: ProgressListener | None) -> None:
+def _run_to_end(
+    simulation: Simulation, inputs: Inputs, progress: ProgressListener | None, run_clock: RunClock | None
+) -> None:
     """Run to the end, and check that every job has an outcome unless `until` was reached."""
-    work = simulation.completion
+    work, driver = simulation.completion, simulation.programs
+    controlled = driver if run_clock is None else run_clock.control(driver, simulation.world)
 
     def report(now: Instant) -> None:
         if progress is not None:
             progress(*work.progress, max(now, START))  # programs come up before the run begins
 
     try:
-        simulation.loop.run(simulation.programs, work.is_done, report)
+        simulation.loop.run(controlled, work.is_done, report)
         simulation.peer_connection.finish()
     except BatsimAbort as error:
         raise RunFailed(f"{inputs.scenario.scheduler}: {error}{simulation.peer_connection.log_tail()}") from error

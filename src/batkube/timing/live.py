@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 
 from batkube.cluster.world import World
@@ -23,20 +24,27 @@ _MAX_BEHIND_SLICE_S = 0.01
 
 
 class RealTime:
-    """A clock on which `speed` virtual seconds pass in each real second."""
+    """A clock on which `speed` virtual seconds pass in each real second, at most until `stop_at`."""
 
-    def __init__(self, start: Instant, speed: float = 1.0) -> None:
+    def __init__(self, start: Instant, speed: float = 1.0, stop_at: Instant | None = None) -> None:
+        """With speed 0 the clock stands still."""
         self._start = start
-        self._speed = speed
+        self.speed = speed
+        self.stop_at = None if stop_at is None else max(start, stop_at)
         self._stopwatch = Stopwatch()
 
     def now(self) -> Instant:
         """Return the present instant."""
-        return Instant(self._start + int(self._stopwatch.real_s * self._speed * NANOSECONDS_PER_SECOND))
+        now = Instant(self._start + int(self._stopwatch.real_s * self.speed * NANOSECONDS_PER_SECOND))
+        return now if self.stop_at is None else min(now, self.stop_at)
 
     def real_s_until(self, at: Instant) -> float:
-        """Return the number of real seconds until `at`."""
-        return (at - self._start) / NANOSECONDS_PER_SECOND / self._speed - self._stopwatch.real_s
+        """Return the number of real seconds until `at`; infinity if the clock does not get there."""
+        if at <= self._start:
+            return -self._stopwatch.real_s
+        if self.speed == 0 or (self.stop_at is not None and at > self.stop_at):
+            return math.inf
+        return (at - self._start) / NANOSECONDS_PER_SECOND / self.speed - self._stopwatch.real_s
 
 
 def _start_turn() -> Callable[[], bool]:
@@ -62,6 +70,19 @@ class LiveTime(TimeDriver):
         self._is_running_due = False
         #: The length of the next slice.
         self._slice_s = _MAX_SLICE_S
+
+    @property
+    def pace(self) -> RealTime:
+        """The clock that time follows."""
+        return self._time
+
+    def change_pace(self, speed: float, stop_at: Instant | None = None) -> None:
+        """From now on, let `speed` virtual seconds pass in each real second, at most until `stop_at`.
+
+        With speed 0 time stands still; what is due at this instant is still executed.
+        """
+        self._time = RealTime(self.advance(), speed, stop_at)
+        self._set_timer()
 
     def advance(self) -> Instant:
         """Return the instant that real time has reached."""
@@ -112,8 +133,11 @@ class LiveTime(TimeDriver):
         due = self._agenda.due
         if due is None or self._event_loop is None:
             return
+        wait_s = self._time.real_s_until(due)
+        if wait_s == math.inf:
+            return
         self._timer_at = due
-        self._timer = self._event_loop.call_later(max(0.0, self._time.real_s_until(due)), self._on_timer)
+        self._timer = self._event_loop.call_later(max(0.0, wait_s), self._on_timer)
 
     def _on_timer(self) -> None:
         self.now()

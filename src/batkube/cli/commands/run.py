@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from batkube.cli.options.page import PageOption, PageSession, page_of_run
+from batkube.cli.options.page import PageOption, PageSession, PausedOption, page_of_cluster, run_clock_of
 from batkube.cli.options.trust import Trust, confirmation
 from batkube.cli.output.run_results import print_results
 from batkube.cli.process.exit_codes import FAILED
@@ -24,6 +24,7 @@ from batkube.simulation.preparation.named_code import code_of_scenario
 from batkube.simulation.progress import progress_display
 from batkube.simulation.run import execute
 from batkube.simulation.run_record import RunRecord
+from batkube.timing.run_clock import RunClock
 
 _Scenario = Annotated[
     Path | None,
@@ -243,6 +244,7 @@ def run(
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the results, one name=value per line.")] = False,
     page: PageOption = False,
+    paused: PausedOption = False,
 ) -> None:
     """Run a workload on a simulated cluster."""
     options = dict(locals())
@@ -252,18 +254,28 @@ def run(
     if out is None:
         raise InputError("batkube run", problem="the output folder is missing", remedy="add --out DIR")
     parsed_scenario = make_scenario(values, scenario if scenario is not None else "batkube run")
+    if paused and not page:
+        raise InputError("--paused", problem="needs --page, where the run is resumed", remedy="add --page, or omit it")
+    clock = run_clock_of(parsed_scenario.time, is_paused=paused) if page else None
     confirmation(trust)(code_of_scenario(parsed_scenario, scenario or Path(), file_values.keys() - typed.keys()))
-    with page_of_run(out) if page else contextlib.nullcontext() as live_page:
-        record = _execute(parsed_scenario, out, live_page, force=force, pack=pack, quiet=quiet)
+    with page_of_cluster(out) if page else contextlib.nullcontext() as live_page:
+        record = _execute(parsed_scenario, out, live_page, clock, force=force, pack=pack, quiet=quiet)
         violations = print_results(out, Counter(outcome.state for outcome in record.simulation.all_outcomes), quiet)
         if live_page is not None:
-            live_page.wait_for_interrupt()
+            live_page.wait_for_interrupt(out)
     if strict and violations:
         raise typer.Exit(FAILED)
 
 
 def _execute(
-    scenario: Scenario, out: Path, live_page: PageSession | None, *, force: bool, pack: bool, quiet: bool
+    scenario: Scenario,
+    out: Path,
+    live_page: PageSession | None,
+    clock: RunClock | None,
+    *,
+    force: bool,
+    pack: bool,
+    quiet: bool,
 ) -> RunRecord:
     """Execute a scenario with a progress display and, with --page, its page."""
     with progress_display(quiet) as progress:
@@ -275,7 +287,8 @@ def _execute(
             command=["batkube", *sys.argv[1:]],
             progress=progress,
             builder=build_scheduler,
-            on_assembled=None if live_page is None else live_page.start,
+            on_assembled=None if live_page is None else lambda simulation: live_page.start(simulation, clock),
+            run_clock=clock,
         )
 
 

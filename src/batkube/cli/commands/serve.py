@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Annotated
 import typer
 
 from batkube.cli.commands.run import build_scheduler, policy_arguments
-from batkube.cli.options.page import PageOption, page_of_run
+from batkube.cli.options.page import PageOption, page_of_cluster
 from batkube.cluster.kinds import DEFAULT_KUBERNETES, ServedApi, validate_kubernetes, validate_versions
 from batkube.kernel.errors import InputError
 from batkube.policies.interface import Policy
@@ -137,9 +136,8 @@ def serve(
             )
         sys.stdout.flush()
 
-    with page_of_run(out) as cluster_page:
-        observe = functools.partial(cluster_page.show, summary="a served cluster", from_now=True)
-        serve(service, announce, observe if page else None)
+    with page_of_cluster(out) as cluster_page:
+        serve(service, announce, cluster_page.show if page else None)
     # Skip Python's shutdown: freeing every object of a large cluster takes seconds, and the OS frees all memory anyway.
     os._exit(0)
 

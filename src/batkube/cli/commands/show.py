@@ -38,7 +38,7 @@ def show(
     from batkube.page.document import page_of_runs
 
     if out is None:
-        _serve(page_of_runs(runs), port)
+        _serve(runs, port)
         return
     if port:
         raise InputError("--port", problem="has no effect with -o", remedy="omit one of them")
@@ -48,11 +48,11 @@ def show(
     typer.echo(f"wrote {out}")
 
 
-def _serve(page: str, port: int) -> None:
+def _serve(runs: list[Path], port: int) -> None:
+    from batkube.page.replay import resources_of_runs
     from batkube.page.server import PageServer
 
-    content = page.encode()
-    with PageServer({"": lambda _: ("text/html; charset=utf-8", content)}, port) as server:
+    with PageServer(resources_of_runs(runs), port) as server:
         typer.echo(f"showing at {server.url} (stop with Ctrl-C)")
         sys.stdout.flush()
         try:

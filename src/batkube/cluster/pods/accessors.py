@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from batkube.cluster.object_meta import (
     annotations_of,
     condition_of,
+    controller_of,
     has_condition,
     is_being_deleted,
     name_of,
@@ -61,6 +62,11 @@ def eviction_of(key: Key) -> KubeObject:
     """Return the Eviction object to post to a pod's subresource `eviction`."""
     metadata = {"namespace": namespace_of(key), "name": name_of(key)}
     return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+
+
+def is_evicted_by_drain(pod: KubeObject) -> bool:
+    """Return whether `kubectl drain` evicts a pod; pods of DaemonSets and finished pods stay."""
+    return is_active(pod) and (controller_of(pod) or {}).get("kind") != "DaemonSet"
 
 
 def disruption_status(pod: KubeObject, reason: str, message: str, now: Instant) -> KubeObject:

@@ -9,6 +9,7 @@ equally, as behind a Service: the more containers there are, the less each of th
 from __future__ import annotations
 
 from collections import Counter
+from typing import NamedTuple
 
 from batkube.cluster.object_meta import annotations_of
 from batkube.cluster.pods.accessors import is_ready, is_running
@@ -23,6 +24,14 @@ WINDOW: Duration = seconds(15)
 
 Usage = dict[str, Quantity]
 """The used amounts of cpu and memory."""
+
+
+class LoadState(NamedTuple):
+    """A load: the place of its rule, the containers that share it, and its millicores now."""
+
+    rule: str
+    containers: str
+    millicores: int
 
 
 class PodUsage:
@@ -52,6 +61,15 @@ class PodUsage:
                 texts = {**requests, **self._from_rule(pod, container, status, now), **annotated}
                 usages[container["name"]] = {name: _quantity(texts.get(name, "0")) for name in (CPU, MEMORY)}
         return usages
+
+    def loads(self, now: Instant) -> list[LoadState]:
+        """Return the loads that rules define."""
+        age = Duration(now - self._start)
+        return [LoadState(rule.place, rule.pattern_text(), load.value_at(age)) for rule, load in self._rules.loads()]
+
+    def set_load(self, rule: str, millicores: int, now: Instant) -> bool:
+        """Let the load of the rule at this place be another one from now on; return False if it has none."""
+        return self._rules.set_load(rule, millicores, Duration(now - self._start))
 
     def _from_rule(self, pod: KubeObject, container: KubeObject, status: KubeObject, now: Instant) -> dict[str, str]:
         """Return the usage of a running container as far as a rule defines it."""

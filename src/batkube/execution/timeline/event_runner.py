@@ -13,8 +13,8 @@ from typing import cast
 
 from batkube.cluster.client import ApiError, Client
 from batkube.cluster.mapping import NODE, POD
-from batkube.cluster.object_meta import controller_of, key_of, labels_of, with_metadata
-from batkube.cluster.pods.accessors import eviction_of, is_active, pods_on
+from batkube.cluster.object_meta import key_of, labels_of, with_metadata
+from batkube.cluster.pods.accessors import eviction_of, is_evicted_by_drain, pods_on
 from batkube.cluster.store import Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.nodes.cordon_log import CordonLog
@@ -145,7 +145,7 @@ class EventRunner:
         current = self._store.get(NODE, Key(node))
         if current is None or not current["spec"].get("unschedulable"):
             return
-        pods = [key for key, pod in pods_on(self._store, [node]) if _is_evicted_by_drain(pod)]
+        pods = [key for key, pod in pods_on(self._store, [node]) if is_evicted_by_drain(pod)]
         if not all([self._evict(key, now) for key in pods]):
             self._agenda.book(
                 Instant(now + _DRAIN_RETRY_INTERVAL), Rank.TIMELINE, functools.partial(self._evict_pods, node)
@@ -202,8 +202,3 @@ def _taints_without(node: KubeObject, taint: Taint) -> list[KubeObject]:
         for other in node["spec"].get("taints") or ()
         if other["key"] != taint.key or (taint.effect and other["effect"] != taint.effect)
     ]
-
-
-def _is_evicted_by_drain(pod: KubeObject) -> bool:
-    """Return whether a drain evicts a pod; pods of DaemonSets and finished pods stay."""
-    return is_active(pod) and (controller_of(pod) or {}).get("kind") != "DaemonSet"

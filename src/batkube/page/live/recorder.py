@@ -1,25 +1,34 @@
-"""Records the changes of a world as the deltas of playback.
+"""Records what changes in a world, as the deltas of playback.
 
-A recorder subscribes to the store, so it sees exactly what a client of the API could see. Pods belong to the job
-execution or the Job object that they were created for. It only appends to its lists, so another thread may read them.
+A recorder subscribes to the store, and so it sees what a client of the API could see. Pods belong to the job execution
+or the Job object that they were created for. It only appends to its lists: another thread may read them meanwhile.
+
+It runs within the run's own thread, at each change. Batches in which all pods have the same new status, or are bound by
+a scheduler's decision, are therefore recorded as a whole.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from batkube.cluster.decisions import Binding
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.object_meta import labels_of
-from batkube.cluster.pods.accessors import is_finished, node_of_pod, phase_of
+from batkube.cluster.pods.accessors import TERMINAL_PHASES, is_finished, node_of_pod, phase_of
 from batkube.cluster.pods.resources import allocatable_of
 from batkube.cluster.store import ADDED, DELETED, Batch, ChangeType, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.kernel.instants import START, Instant
-from batkube.outputs.playback.deltas import Delta, DeltaKind
-from batkube.outputs.playback.model import NodeStatus, RecordedNode, RecordedPod
+from batkube.outputs.playback.deltas import DeltaKind
+from batkube.outputs.playback.model import NodeStatus, RecordedNode
 from batkube.outputs.writers.nodes_csv import POOL_LABELS, RACK_LABELS, ZONE_LABELS, first_label
+from batkube.page.columns import STATUS_NUMBERS
+from batkube.page.live.delta_columns import DeltaColumns
 from batkube.page.live.jobs import LiveJobs, LivePod
 
 #: The phase of pods that are deleted before they end, as in pods.csv.
 _DELETED = "Deleted"
+_NS_PER_MICROSECOND = 1000
 
 
 class Recorder:
@@ -29,8 +38,8 @@ class Recorder:
         """Record from now on. Recorded instants count from `origin`."""
         self._origin = origin
         self.nodes: list[RecordedNode] = []
-        self.pods: list[RecordedPod] = []
-        self.deltas: list[Delta] = []
+        self.pods: list[LivePod] = []
+        self.deltas = DeltaColumns()
         self.jobs = LiveJobs(world, self.deltas)
         self._clock = world.clock
         self._node_numbers: dict[str, int] = {}
@@ -40,7 +49,8 @@ class Recorder:
         self._members: dict[Key, LivePod] = {}
         now = world.clock.now
         self._record_nodes(ADDED, list(world.store.all(NODE).items()), now)
-        self._record_pods(ADDED, list(world.store.all(POD).items()), now)
+        pods = world.store.all(POD)
+        self._add_pods(list(pods), list(pods.values()), self._micros(now))
         world.store.subscribe(NODE, self._on_nodes_changed)
         world.store.subscribe(POD, self._on_pods_changed)
         world.heartbeats.subscribe(self._on_heartbeat_changed, self._on_heartbeat_changed)
@@ -48,15 +58,12 @@ class Recorder:
 
     @property
     def now(self) -> Instant:
-        """The current instant, as recorded."""
-        return self._at(self._clock.now)
+        """The current instant, as recorded: what precedes a run counts as its start."""
+        return max(START, Instant(self._clock.now - self._origin))
 
-    def _at(self, now: Instant) -> Instant:
-        """Return an instant as recorded; an instant before the run becomes its start."""
-        return max(START, Instant(now - self._origin))
-
-    def _append(self, now: Instant, kind: DeltaKind, number: int, *, node: str = "", text: str = "") -> None:
-        self.deltas.append(Delta(self._at(now), kind, number, node, text))
+    def _micros(self, now: Instant) -> int:
+        """Return an instant as recorded, in microseconds."""
+        return max(START, now - self._origin) // _NS_PER_MICROSECOND
 
     # Nodes
 
@@ -66,7 +73,7 @@ class Recorder:
     def _record_nodes(self, change: ChangeType, nodes: list[tuple[Key, KubeObject]], now: Instant) -> None:
         for name, node in nodes:
             if change is DELETED:
-                self._append(now, DeltaKind.NODE_REMOVED, self._node_numbers[name])
+                self.deltas.append(self._micros(now), DeltaKind.NODE_REMOVED, self._node_numbers[name])
                 del self._statuses[name]
                 continue
             if name not in self._node_numbers:
@@ -74,7 +81,7 @@ class Recorder:
                 self.nodes.append(_node_of(len(self.nodes), name, node))
             if change is ADDED:
                 self._statuses[name] = NodeStatus.READY
-                self._append(now, DeltaKind.NODE_ADDED, self._node_numbers[name])
+                self.deltas.append(self._micros(now), DeltaKind.NODE_ADDED, self._node_numbers[name])
             self._record_status(name, node, now)
 
     def _on_heartbeat_changed(self, name: str, now: Instant) -> None:
@@ -90,53 +97,74 @@ class Recorder:
             status = NodeStatus.CORDONED
         if self._statuses[name] is not status:
             self._statuses[name] = status
-            self._append(now, DeltaKind.NODE_STATUS, self._node_numbers[name], text=status)
+            number, value = self._node_numbers[name], STATUS_NUMBERS[status]
+            self.deltas.append(self._micros(now), DeltaKind.NODE_STATUS, number, value)
 
     # Pods
 
     def _on_pods_changed(self, batch: Batch, now: Instant) -> None:
-        self._record_pods(batch.type, list(zip(batch.keys, batch.objects, strict=True)), now)
+        time = self._micros(now)
+        if batch.type is ADDED:
+            self._add_pods(batch.keys, batch.objects, time)
+        elif batch.type is DELETED:
+            self._update_pods(batch.keys, batch.objects, time, are_deleted=True)
+        elif batch.status is not None:
+            self._record_phase(batch.keys, batch.status.get("phase", ""), time)
+        elif isinstance(batch.decision, Binding):
+            self._bind(batch.keys, batch.objects, time)
+        else:
+            self._update_pods(batch.keys, batch.objects, time)
 
-    def _record_pods(self, change: ChangeType, pods: list[tuple[Key, KubeObject]], now: Instant) -> None:
-        for key, pod in pods:
-            if change is ADDED:
-                self._add_pod(key, pod, now)
+    def _add_pods(self, keys: Sequence[Key], pods: Sequence[KubeObject], time: int) -> None:
+        members = self.jobs.new_pods(keys, pods, len(self.pods), time)
+        self.pods.extend(members)
+        self._members.update(zip(keys, members, strict=True))
+        self.deltas.extend(time, DeltaKind.POD_QUEUED, [member.number for member in members])
+        # Clients may bind a pod when they create it; a recorder may be created while pods run.
+        if any(node_of_pod(pod) or is_finished(pod) for pod in pods):
+            self._update_pods(keys, pods, time)
+
+    def _bind(self, keys: Sequence[Key], pods: Sequence[KubeObject], time: int) -> None:
+        """Record the nodes of pods that are not bound yet."""
+        numbers, values = [], []
+        for key, pod in zip(keys, pods, strict=True):
             member = self._members.get(key)
-            if member is None:
-                continue
-            if not member.is_bound and node_of_pod(pod):
+            if member is not None and not member.is_bound and (node := node_of_pod(pod)):
                 member.is_bound = True
-                self._append(now, DeltaKind.POD_BOUND, member.number, node=node_of_pod(pod))
-            if not member.is_running and phase_of(pod) == "Running":
-                member.is_running = True
-                self._append(now, DeltaKind.POD_STARTED, member.number, node=node_of_pod(pod))
-                self.jobs.on_pod_started(member, self._at(now))
-            if change is DELETED or is_finished(pod):
-                phase = phase_of(pod) if is_finished(pod) else _DELETED
-                self._append(now, DeltaKind.POD_ENDED, member.number, node=node_of_pod(pod), text=phase)
-                self.jobs.on_pod_ended(member, phase, self._at(now))
-                del self._members[key]
+                numbers.append(member.number)
+                values.append(self._node_numbers.get(node, -1))
+        if numbers:
+            self.deltas.extend(time, DeltaKind.POD_BOUND, numbers, values)
 
-    def _add_pod(self, key: Key, pod: KubeObject, now: Instant) -> None:
-        member = self.jobs.record_pod(key, pod, len(self.pods), self._at(now))
-        created = RecordedPod(
-            number=member.number,
-            name=key.removeprefix("default/"),
-            job=None if member.group is None else member.group.number,
-            node="",
-            created=self._at(now),
-            bound=None,
-            started=None,
-            ended=None,
-            phase="Pending",
-            attempts=0,
-            reason="",
-            owner=member.owner,
-            requests=member.requests,
-        )
-        self.pods.append(created)
-        self._members[key] = member
-        self._append(now, DeltaKind.POD_QUEUED, member.number)
+    def _record_phase(self, keys: Sequence[Key], phase: str, time: int) -> None:
+        """Record the phase that pods have reached."""
+        if phase == "Running":
+            found = [self._members.get(key) for key in keys]
+            members = [member for member in found if member is not None and not member.is_running]
+            for member in members:
+                member.is_running = True
+            self.deltas.extend(time, DeltaKind.POD_STARTED, [member.number for member in members])
+            self.jobs.on_pods_started(members, time)
+        elif phase in TERMINAL_PHASES:
+            self._end_pods(keys, phase, time)
+
+    def _end_pods(self, keys: Sequence[Key], phase: str, time: int) -> None:
+        found = [self._members.pop(key, None) for key in keys]
+        members = [member for member in found if member is not None]
+        self.deltas.extend(time, DeltaKind.POD_ENDED, [member.number for member in members], text=phase)
+        self.jobs.on_pods_ended(members, phase, time)
+
+    def _update_pods(
+        self, keys: Sequence[Key], pods: Sequence[KubeObject], time: int, *, are_deleted: bool = False
+    ) -> None:
+        """Record whatever has changed of each pod."""
+        for key, pod in zip(keys, pods, strict=True):
+            if key in self._members:
+                phase = phase_of(pod)
+                self._bind([key], [pod], time)
+                self._record_phase([key], phase, time)
+                if are_deleted and phase not in TERMINAL_PHASES:
+                    self._end_pods([key], _DELETED, time)
 
 
 def _node_of(number: int, name: str, node: KubeObject) -> RecordedNode:

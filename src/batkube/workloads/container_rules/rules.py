@@ -10,7 +10,7 @@ neither on other events nor on their order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple
 
@@ -79,6 +79,12 @@ class ContainerRule:
     healthy_after: Distribution | Literal["forever"] | None = None
     healthy_until: Distribution | Literal["forever"] | None = None
 
+    def pattern_text(self) -> str:
+        """Return the patterns as in a rules file: `image nginx*, namespace web`."""
+        patterns = {name: getattr(self, name) for name in ("image", "container", "pod", "namespace", "command")}
+        patterns |= {f"label {key}": value for key, value in self.labels.items()}
+        return ", ".join(f"{name} {pattern}" for name, pattern in patterns.items() if pattern)
+
     def matches(self, subject: ContainerIdentity) -> bool:
         """Return whether the rule applies. It applies to an init container only with a pattern for image or name."""
         if subject.is_init and not (self.image or self.container):
@@ -143,7 +149,7 @@ class ContainerRules:
     """The rules of one run or served cluster, with its random streams."""
 
     def __init__(self, rules: Sequence[ContainerRule], streams: Streams) -> None:
-        self._rules = rules
+        self._rules = list(rules)
         self._streams = streams
         self._has_loads = any(rule.cpu_load is not None for rule in rules)
         #: The places of the rules that have not applied to any container yet.
@@ -173,6 +179,18 @@ class ContainerRules:
             return None
         rule = self._matching_rule(_identity_of(container, pod["metadata"], pod["metadata"]["name"], is_init=False))
         return None if rule is None else _load(rule)
+
+    def loads(self) -> list[tuple[ContainerRule, UsageCurve]]:
+        """Return the rules that define a load, each with its load."""
+        return [(rule, rule.cpu_load) for rule in self._rules if rule.cpu_load is not None]
+
+    def set_load(self, place: str, millicores: int, age: Duration) -> bool:
+        """Let the load of the rule at `place` be this from `age` on; return False if there is no such load."""
+        for number, rule in enumerate(self._rules):
+            if rule.place == place and rule.cpu_load is not None:
+                self._rules[number] = replace(rule, cpu_load=rule.cpu_load.with_step(age, millicores))
+                return True
+        return False
 
     def _matching_rule(self, subject: ContainerIdentity) -> ContainerRule | None:
         return next((rule for rule in self._rules if rule.matches(subject)), None)

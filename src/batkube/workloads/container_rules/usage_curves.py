@@ -23,6 +23,11 @@ class UsageCurve(NamedTuple):
         (start, low), (end, high) = before[-1], self.points[len(before)]
         return low + (high - low) * (age - start) // (end - start)
 
+    def with_step(self, age: Duration, amount: int) -> UsageCurve:
+        """Return the curve that is the same up to `age`, and has `amount` from then on."""
+        before = tuple(point for point in self.points if point[0] < age)
+        return UsageCurve((*before, (age, self.value_at(age)), (age, amount)))
+
     def first_age_above(self, limit: int, since: Duration) -> Duration | None:
         """Return the first age, from `since` on, at which the amount exceeds `limit`; None if it never does."""
         if self.value_at(since) > limit:
