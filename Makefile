@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP := -m pip --quiet --disable-pip-version-check
 NOT_INSTALLED = echo "pip could not install the packages (see above): it needs PyPI, or a mirror in PIP_INDEX_URL" >&2; exit 1
 # All but what builds real schedulers or needs a real control plane.
-LOWEST_TESTS := $(addprefix tests/,api calibration cli cluster controllers execution experiments files kernel outputs platforms policies text workloads)
+LOWEST_TESTS := $(addprefix tests/,api calibration cli cluster controllers execution experiments files kernel outputs platforms policies protobuf text workloads)
 
 .PHONY: browser demo test test-all check format golden fuzz benchmark reality conformance docs dist lock test-lowest clean
 
@@ -88,12 +88,12 @@ $(BIN)/python:
 		apt-get update -q && apt-get install -y -q python3-venv && $(PYTHON) -m venv $(VENV); }
 
 $(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "installing batkube into $(VENV)"
+	@echo "installing batkube into $(VENV) (about a minute)"
 	@$(BIN)/python $(PIP) install -c constraints.txt -e . || { $(NOT_INSTALLED); }
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "installing batkube and its test tools into $(VENV)"
+	@echo "installing batkube and its test tools into $(VENV) (about a minute)"
 	@$(BIN)/python $(PIP) install -c constraints.txt -e '.[dev]' || { $(NOT_INSTALLED); }
 	@touch $@ $(VENV)/.run
 

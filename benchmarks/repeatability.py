@@ -98,6 +98,8 @@ CASES = {
     "c": Case(c_options),
     # The following take minutes to build or to run.
     "1.19": published_case("burst", published.SIXTEEN, "kube-scheduler@1.19.0"),
+    "1.37": published_case("burst", published.SIXTEEN, "kube-scheduler@1.37.1"),
+    "native-gangs": published_case("mixed_gangs", published.EIGHT_OF_TWO, "kube-scheduler-gangs@1.37.1"),
     "volcano": published_case("mixed_gangs", published.EIGHT_OF_TWO, "volcano@1.10.0"),
     "kueue": published_case("mixed_gangs", published.EIGHT_OF_TWO, "kueue@0.10.0"),
     "coscheduling": published_case("mixed_gangs", published.EIGHT_OF_TWO, "scheduler-plugins@0.30.6"),

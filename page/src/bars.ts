@@ -1,4 +1,4 @@
-/** Lanes of pods that share a node: pods that overlap have different ones. */
+/** Lanes of the pods on a node. Pods whose times overlap are in different lanes. */
 
 import type { Run } from "./run.js";
 

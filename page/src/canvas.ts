@@ -1,4 +1,4 @@
-/** A canvas that has the size of its box and the resolution of the screen. */
+/** A canvas with the size of its container and the resolution of the screen. */
 
 import { element } from "./dom.js";
 
@@ -17,7 +17,7 @@ export class Canvas {
     }).observe(this.node);
   }
 
-  /** Adopt the size of the box. Return whether it changed. */
+  /** Resize the canvas to its container. Return whether the size changed. */
   fit(): boolean {
     const { clientWidth, clientHeight } = this.node;
     const scale = devicePixelRatio || 1;
@@ -39,7 +39,7 @@ export class Canvas {
   }
 }
 
-/** Draw text that is cut with an ellipsis where it has no room. */
+/** Draw text, truncated with an ellipsis if it is too wide. */
 export function fillTextWithin(
   context: CanvasRenderingContext2D,
   text: string,

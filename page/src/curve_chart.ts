@@ -1,4 +1,4 @@
-/** Utilisation and queue length over time; of two runs, both, the second one dashed. */
+/** Utilisation and queue length over time. Of two runs, the second one is dashed. */
 
 import { Canvas } from "./canvas.js";
 import { countUpTo } from "./arrays.js";
@@ -14,7 +14,7 @@ interface Plot {
   top: number;
   height: number;
   most: number;
-  mostText: string;
+  maximumText: string;
   values: (run: RunView) => Float32Array | Int32Array;
   series: number;
 }
@@ -55,7 +55,7 @@ export class CurveChart {
         top: 0,
         height,
         most: 1,
-        mostText: "100 %",
+        maximumText: "100 %",
         values: ({ curves }) => curves.shares[resource]!,
         series: 0,
       },
@@ -64,7 +64,7 @@ export class CurveChart {
         top: height + GAP,
         height,
         most: longest,
-        mostText: longest.toLocaleString("en"),
+        maximumText: longest.toLocaleString("en"),
         values: ({ curves }) => curves.queue,
         series: 1,
       },
@@ -91,7 +91,7 @@ export class CurveChart {
     const bottom = plot.top + plot.height;
     context.fillStyle = theme.quiet;
     context.textAlign = "right";
-    context.fillText(plot.mostText, GUTTER - 8, plot.top + 6);
+    context.fillText(plot.maximumText, GUTTER - 8, plot.top + 6);
     context.fillText("0", GUTTER - 8, bottom - 5);
     context.fillText(plot.label, GUTTER - 8, plot.top + plot.height / 2);
     context.textAlign = "left";

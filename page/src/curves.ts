@@ -18,7 +18,7 @@ export class Curves {
     this.extend();
   }
 
-  /** Follow the run to its last delta. */
+  /** Add the values after each new delta of the run. */
   extend(): void {
     const { run, fold } = this;
     fold.resize();
@@ -38,9 +38,9 @@ export class Curves {
     this.queue[row] = this.fold.jobsWaiting;
     this.longestQueue = Math.max(this.longestQueue, this.fold.jobsWaiting);
     this.shares = this.shares.map((column, resource) => {
-      const grown = withRoom(column, this.length);
-      grown[row] = this.fold.totalShare(resource);
-      return grown;
+      const values = withRoom(column, this.length);
+      values[row] = this.fold.totalShare(resource);
+      return values;
     });
   }
 

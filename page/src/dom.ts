@@ -1,4 +1,4 @@
-/** Elements. Every text of a run becomes a text node or an attribute, never markup. */
+/** Creates elements. Text from a run becomes a text node or an attribute, never markup. */
 
 type Attributes = Record<string, string | number | boolean | ((event: Event) => void) | undefined>;
 
@@ -17,7 +17,7 @@ export function element<Tag extends keyof HTMLElementTagNameMap>(
   return node;
 }
 
-/** Return a button with a label that screen readers speak and a pointer shows. */
+/** Return a button with a label for screen readers and tooltips. */
 export function button(
   content: Node | string,
   label: string,
@@ -27,7 +27,7 @@ export function button(
   return element("button", { type: "button", title: label, "aria-label": label, click: onClick, ...attributes }, content);
 }
 
-/** Return a labelled choice. */
+/** Return a <select> with a label. */
 export function choice(
   label: string,
   options: [value: string, text: string][],
@@ -39,12 +39,12 @@ export function choice(
   return element("label", { class: "choice" }, element("span", {}, label), select);
 }
 
-/** Set the text of an element if it differs, so that unchanged ones cost no layout. */
+/** Set the text of an element, unless it is unchanged: that would cost a layout. */
 export function setText(node: Node, text: string): void {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** Return whether the keyboard belongs to a field. */
+/** Return whether a key was pressed in an input field. */
 export function isTyping(event: KeyboardEvent): boolean {
   const target = event.target;
   return target instanceof HTMLInputElement || target instanceof HTMLSelectElement;

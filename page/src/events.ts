@@ -1,4 +1,4 @@
-/** Events: deltas in words, with those of a job at one instant as one. */
+/** Events: deltas as text. Equal deltas of a job's pods at one instant are one event. */
 
 import { countText } from "./format.js";
 import type { Run } from "./run.js";
@@ -64,7 +64,7 @@ function firstOfGroup(run: Run, last: number): number {
   return first;
 }
 
-/** Return whether two neighbours are the same event of two pods of a job, or of two nodes. */
+/** Return whether two adjacent deltas are the same event, of two pods of a job or of two nodes. */
 function belongsTogether(run: Run, one: number, other: number): boolean {
   const kind = run.kinds[one] as Kind;
   if (kind !== run.kinds[other] || run.times[one] !== run.times[other]) return false;

@@ -1,8 +1,8 @@
 /**
- * The state of a run at an instant: the fold of its deltas up to there.
+ * The state of a run at an instant: the fold of all deltas until then.
  *
  * Every delta can be undone, because what it replaces is recorded when it is first applied. Seeking therefore costs
- * only the deltas between the two instants, in both directions. Amounts are whole numbers, so nothing drifts.
+ * only the deltas between the two instants, in both directions. Amounts are whole numbers, so no rounding error accumulates.
  */
 
 import { countUpTo, withRoom } from "./arrays.js";
@@ -25,7 +25,7 @@ export const enum JobPhase {
 }
 
 export class Fold {
-  /** Number of deltas that are applied. */
+  /** Number of deltas applied so far. */
   position = 0;
   podPhases = new Uint8Array(0);
   jobPhases = new Uint8Array(0);
@@ -42,7 +42,7 @@ export class Fold {
   jobsRunning = 0;
   nodesPresent = 0;
   nodesNotReady = 0;
-  /** How many deltas of each kind are applied. */
+  /** Number of applied deltas, by kind. */
   readonly counts = new Int32Array(12);
   private replaced = new Uint8Array(0);
 
@@ -54,7 +54,7 @@ export class Fold {
     this.resize();
   }
 
-  /** Make room for rows that were added to the run. */
+  /** Grow the columns to the number of rows in the run. */
   resize(): void {
     const { podCount, nodeCount, jobCount, length } = this.run;
     this.podPhases = withRoom(this.podPhases, podCount);
@@ -139,7 +139,7 @@ export class Fold {
     }
   }
 
-  /** Change the phase of a pod. Return the phase before. */
+  /** Set the phase of a pod. Return the previous one. */
   private setPod(pod: number, phase: PodPhase): PodPhase {
     const before = this.podPhases[pod] as PodPhase;
     this.podPhases[pod] = phase;
@@ -164,7 +164,7 @@ export class Fold {
     }
   }
 
-  /** Change the phase of a job. Return the phase before. */
+  /** Set the phase of a job. Return the previous one. */
   private setJob(job: number, phase: JobPhase): JobPhase {
     const before = this.jobPhases[job] as JobPhase;
     this.jobPhases[job] = phase;
@@ -173,7 +173,7 @@ export class Fold {
     return before;
   }
 
-  /** Change whether a node exists, and its status. Return the status before. */
+  /** Set whether a node exists, and its status. Return the previous status. */
   private setNode(node: number, present: 0 | 1, status: NodeStatus): NodeStatus {
     const before = this.nodeStatuses[node] as NodeStatus;
     this.countNode(node, -1);
@@ -183,7 +183,7 @@ export class Fold {
     return before;
   }
 
-  /** Add a node to the totals, or remove it from them, as it is now. */
+  /** Add the current amounts of a node to the totals, or subtract them if `sign` is -1. */
   private countNode(node: number, sign: 1 | -1): void {
     if (!this.nodePresent[node]) return;
     this.nodesPresent += sign;
@@ -199,7 +199,7 @@ export function holdsResources(phase: PodPhase): boolean {
   return phase === PodPhase.Bound || phase === PodPhase.Running;
 }
 
-/** Return the phase of the pod, or of the job, after a delta; neither if it changes none. */
+/** Return the phase of the pod or the job after a delta; empty if the delta does not change one. */
 function phaseAfter(kind: Kind): { ofPod?: PodPhase; ofJob?: JobPhase } {
   return PHASES[kind] ?? NO_PHASE;
 }

@@ -1,7 +1,7 @@
 /**
  * The Gantt chart: which pod was on which node, up to the page's instant.
  *
- * The bars of the period are drawn once, into a picture. A frame copies it: the past as it is, the future pale.
+ * The bars of the visible period are drawn once, into an off-screen canvas. Each frame copies it and fades the future.
  */
 
 import { barEnd, barStart, type Lanes, lanesOf } from "./bars.js";
@@ -12,9 +12,9 @@ import { addGestures, drawPlayhead, GUTTER, MARGIN, timeToX, xToTime } from "./t
 import type { Tooltip } from "./tooltip.js";
 import { selectedPods, selectionOfPod, type View } from "./view.js";
 
-/** How strongly the future is drawn. */
-const FUTURE = 0.13;
-const LEAST_LABELLED_ROW = 11;
+/** Opacity of the bars after the page's instant. */
+const FUTURE_OPACITY = 0.13;
+const MIN_LABELLED_ROW = 11;
 
 export class Gantt {
   readonly canvas: Canvas;
@@ -36,7 +36,7 @@ export class Gantt {
     node.addEventListener("pointerleave", () => this.tooltip.hide());
   }
 
-  /** Draw the bars again, because rows or colours changed. */
+  /** Redraw the bars in the next frame, because rows or colours changed. */
   invalidate(): void {
     this.drawnFor = "";
   }
@@ -49,7 +49,7 @@ export class Gantt {
     this.drawRows(context);
     const playhead = timeToX(view, canvas.width, view.time);
     this.copyPicture(context, GUTTER, playhead, 1);
-    if (!view.isLive) this.copyPicture(context, playhead, canvas.width - MARGIN, FUTURE);
+    if (!view.isLive) this.copyPicture(context, playhead, canvas.width - MARGIN, FUTURE_OPACITY);
     this.outlineSelection(context);
     drawPlayhead(context, view, canvas.width, canvas.height);
     canvas.node.setAttribute("aria-label", this.label());
@@ -137,7 +137,7 @@ export class Gantt {
     context.fillRect(GUTTER, 0, canvas.width - GUTTER - MARGIN, canvas.height);
     context.fillStyle = view.theme.quiet;
     context.textAlign = "right";
-    if (rowHeight >= LEAST_LABELLED_ROW) {
+    if (rowHeight >= MIN_LABELLED_ROW) {
       order.forEach((node, place) => {
         fillTextWithin(context, run.nodeNames[node]!, GUTTER - 8, (place + 0.5) * rowHeight, GUTTER - 12);
       });
@@ -206,15 +206,15 @@ export class Gantt {
     const { view, canvas, rowHeight } = this;
     const { run, order } = view.runs[this.run]!;
     if (x < GUTTER || x > canvas.width - MARGIN) return -1;
-    const reach = rowHeight < 3 ? Math.ceil(2 / rowHeight) : 0;
+    const neighbours = rowHeight < 3 ? Math.ceil(2 / rowHeight) : 0;
     const middle = Math.floor(y / rowHeight);
-    const slack = xToTime(view, canvas.width, x + 1) - xToTime(view, canvas.width, x);
+    const pixelTime = xToTime(view, canvas.width, x + 1) - xToTime(view, canvas.width, x);
     const time = xToTime(view, canvas.width, x);
-    for (let place = middle - reach; place <= middle + reach; place++) {
+    for (let place = middle - neighbours; place <= middle + neighbours; place++) {
       for (const pod of run.nodePods[order[place] ?? -1] ?? []) {
-        if (barStart(run, pod) - slack > time || barEnd(run, pod) + slack < time) continue;
+        if (barStart(run, pod) - pixelTime > time || barEnd(run, pod) + pixelTime < time) continue;
         const box = this.barBox(pod);
-        if (reach || (y >= box.y - 0.5 && y <= box.y + box.height + 0.5)) return pod;
+        if (neighbours || (y >= box.y - 0.5 && y <= box.y + box.height + 0.5)) return pod;
       }
     }
     return -1;

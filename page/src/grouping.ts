@@ -10,7 +10,7 @@ export interface Group {
 
 const collator = new Intl.Collator("en", { numeric: true });
 
-/** Return the groupings that tell nodes of a run apart. */
+/** Return the groupings that have more than one group in a run. */
 export function usefulGroupings(run: Run): Grouping[] {
   return (["zone", "rack", "pool"] as const).filter((grouping) => new Set(run.labels[grouping]).size > 1);
 }

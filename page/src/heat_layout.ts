@@ -1,4 +1,4 @@
-/** Places of nodes in a heat map: groups of equal cells that flow like words, as large as fits. */
+/** Layout of a heat map: groups of equally large cells, which wrap like words. */
 
 import type { Group } from "./grouping.js";
 
@@ -18,7 +18,7 @@ export interface HeatLayout {
   height: number;
 }
 
-/** Sizes of cells, largest first. Below 36 pixels there is no room for text. */
+/** Sizes of cells, largest first. Cells less than 36 pixels wide have no text. */
 const SIZES: [width: number, height: number][] = [
   [168, 92],
   [132, 76],
@@ -44,7 +44,7 @@ const SIZES: [width: number, height: number][] = [
 const LABEL_HEIGHT = 16;
 const BLOCK_GAP = 12;
 
-/** Return the layout with the largest cells that fit; with the smallest ones, it may be higher than the room. */
+/** Return the layout with the largest cells that fit. With the smallest cells, it may exceed the available height. */
 export function layOut(groups: Group[], width: number, height: number): HeatLayout {
   let layout: HeatLayout | null = null;
   for (const [cellWidth, cellHeight] of SIZES) {
@@ -54,17 +54,17 @@ export function layOut(groups: Group[], width: number, height: number): HeatLayo
   return stretched(layout!, width, height);
 }
 
-/** Return the layout of a single group with its cells stretched to fill the room. */
+/** Stretch the cells of a layout with a single group to fill the available space. */
 function stretched(layout: HeatLayout, width: number, height: number): HeatLayout {
   const block = layout.blocks[0];
   if (layout.blocks.length !== 1 || !block || layout.cellWidth < 8) return layout;
   const rows = Math.ceil(block.nodes.length / block.columns);
   // As few columns as these rows need, so that the last row is not much shorter than the others.
   block.columns = Math.ceil(block.nodes.length / rows);
-  const mostWidth = Math.min(width / block.columns, layout.cellWidth * 1.6);
-  const mostHeight = Math.min((height - block.y) / rows, layout.cellHeight * 1.6);
-  layout.cellWidth = Math.max(layout.cellWidth, Math.floor(mostWidth * 2) / 2);
-  layout.cellHeight = Math.max(layout.cellHeight, Math.floor(mostHeight * 2) / 2);
+  const maxWidth = Math.min(width / block.columns, layout.cellWidth * 1.6);
+  const maxHeight = Math.min((height - block.y) / rows, layout.cellHeight * 1.6);
+  layout.cellWidth = Math.max(layout.cellWidth, Math.floor(maxWidth * 2) / 2);
+  layout.cellHeight = Math.max(layout.cellHeight, Math.floor(maxHeight * 2) / 2);
   layout.height = block.y + rows * layout.cellHeight;
   return layout;
 }
@@ -88,11 +88,11 @@ function widest(layout: HeatLayout): number {
 function layOutCells(groups: Group[], width: number, cellWidth: number, cellHeight: number): HeatLayout {
   const gap = cellWidth >= 50 ? 4 : cellWidth >= 13 ? 2 : cellWidth >= 6 ? 1 : 0;
   const label = groups.length > 1 || groups[0]?.label ? LABEL_HEIGHT : 0;
-  const mostColumns = Math.max(1, Math.floor(width / cellWidth));
+  const maxColumns = Math.max(1, Math.floor(width / cellWidth));
   const blocks: Block[] = [];
   let [x, y, lineHeight] = [0, 0, 0];
   for (const group of groups) {
-    const columns = groups.length === 1 ? mostColumns : Math.min(mostColumns, squareColumns(group, cellWidth, cellHeight));
+    const columns = groups.length === 1 ? maxColumns : Math.min(maxColumns, squareColumns(group, cellWidth, cellHeight));
     const rows = Math.ceil(group.nodes.length / columns);
     if (x > 0 && x + columns * cellWidth > width) {
       y += lineHeight + BLOCK_GAP;
@@ -105,7 +105,7 @@ function layOutCells(groups: Group[], width: number, cellWidth: number, cellHeig
   return { blocks, cellWidth, cellHeight, gap, height: y + lineHeight };
 }
 
-/** Return the columns of a block about twice as wide as high, and wide enough for a label. */
+/** Return the number of columns that makes a block about twice as wide as high, and wide enough for its label. */
 function squareColumns(group: Group, cellWidth: number, cellHeight: number): number {
   const even = Math.ceil(Math.sqrt((2 * group.nodes.length * cellHeight) / cellWidth));
   return Math.max(Math.min(group.nodes.length, even), Math.ceil(56 / cellWidth));

@@ -1,4 +1,4 @@
-/** The nodes as a heat map: how much of a resource each of them has in use. */
+/** Heat map of the nodes: the share of a resource in use on each. */
 
 import { Canvas, fillTextWithin } from "./canvas.js";
 import { element } from "./dom.js";
@@ -41,7 +41,7 @@ export class HeatMap {
     });
   }
 
-  /** Lay the nodes out again, because their groups changed. */
+  /** Compute the layout again in the next frame, because the groups changed. */
   invalidate(): void {
     this.laidOutFor = "";
   }
@@ -110,7 +110,7 @@ export class HeatMap {
     if (width >= 60) this.label(context, node, share, isOff, x, y, width, height);
   }
 
-  /** Mark a node that is not ready by a shape: a cross if it failed, stripes if it is cordoned, a bar if it sleeps. */
+  /** Mark a node that is not ready: a cross for failed, stripes for cordoned, a bar for asleep. */
   private markStatus(
     context: CanvasRenderingContext2D,
     status: NodeStatus,
@@ -177,7 +177,7 @@ export class HeatMap {
     if (!isOff) this.drawMeters(context, node, x + 5, y + 66, width - 10, y + height);
   }
 
-  /** Draw how much of the other resources is in use, where there is room. */
+  /** Draw bars for the use of the other resources, if the cell is large enough. */
   private drawMeters(
     context: CanvasRenderingContext2D,
     node: number,

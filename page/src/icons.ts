@@ -1,4 +1,4 @@
-/** Icons as SVG elements: fonts differ in which symbols they have. */
+/** Icons as SVG elements, because not every font has the symbols. */
 
 const PATHS = {
   play: "M4 2.5v11l9-5.5z",

@@ -3,12 +3,12 @@
 import { SECOND, secondsText } from "./format.js";
 import type { RunView, Selection, SubjectKind } from "./view.js";
 
-export interface Place {
+export interface LinkTarget {
   time: number | null;
   selection: Selection | null;
 }
 
-/** Return the fragment of a place. */
+/** Return the fragment for an instant and a selection. */
 export function fragmentOf(runs: RunView[], time: number, selection: Selection | null): string {
   const parts = [`t=${secondsText(Math.floor(time))}`];
   if (selection) {
@@ -20,8 +20,8 @@ export function fragmentOf(runs: RunView[], time: number, selection: Selection |
   return `#${parts.join("&")}`;
 }
 
-/** Return the place of a fragment. What the runs do not have is ignored. */
-export function placeOf(runs: RunView[], fragment: string): Place {
+/** Parse a fragment. Names that the runs do not have are ignored. */
+export function parseFragment(runs: RunView[], fragment: string): LinkTarget {
   const parameters = new URLSearchParams(fragment.replace(/^#/, "").replaceAll("+", "%2B"));
   const seconds = Number(parameters.get("t") ?? "");
   const isTime = parameters.has("t") && Number.isFinite(seconds) && seconds >= 0;

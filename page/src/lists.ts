@@ -8,14 +8,14 @@ import type { Run } from "./run.js";
 import type { RunView, Selection, View } from "./view.js";
 import { Kind } from "./wire.js";
 
-const MOST_ROWS = 200;
+const MAX_ROWS = 200;
 
-/** A button that selects a node, a job or a pod. */
+/** Return a button that selects a node, a job or a pod. */
 export function subjectButton(view: View, selection: Selection, text: string): HTMLButtonElement {
   return element("button", { type: "button", class: "subject", click: () => view.select(selection) }, text);
 }
 
-/** A button that goes to an instant. */
+/** Return a button that goes to an instant. */
 export function instantButton(view: View, time: number): HTMLButtonElement {
   const label = `Go to ${instantText(time)}`;
   const go = (): void => view.seek(time);
@@ -52,7 +52,7 @@ export function queuePanel(view: View, index: number): HTMLElement {
   };
   const waiting: number[] = [];
   for (let job = 0; job < run.jobCount; job++) if (fold.jobPhases[job] === JobPhase.Waiting) waiting.push(job);
-  for (const job of waiting.slice(0, MOST_ROWS)) {
+  for (const job of waiting.slice(0, MAX_ROWS)) {
     const pods = run.jobPods[job]!.filter((pod) => fold.podPhases[pod] === PodPhase.Pending);
     const request = pods[0] === undefined ? "" : `${countText(pods.length, "pod")} × ${requestText(run, pods[0]) || "nothing"}`;
     add(run.jobQueued[job]!, { run: index, kind: "job", index: job }, run.jobNames[job]!, request);
@@ -60,16 +60,16 @@ export function queuePanel(view: View, index: number): HTMLElement {
   let others = 0;
   for (let pod = 0; pod < run.podCount; pod++) {
     if (fold.podPhases[pod] !== PodPhase.Pending || run.podJobs[pod]! >= 0) continue;
-    if (++others > MOST_ROWS) continue;
+    if (++others > MAX_ROWS) continue;
     add(run.queued[pod]!, { run: index, kind: "pod", index: pod }, `pod ${run.podNames[pod]}`, requestText(run, pod));
   }
   const total = waiting.length + others;
   if (total === 0) return element("p", { class: "empty" }, "Nothing waits at this instant.");
   rows.sort((one, other) => one.since - other.since);
   const heads = ["waiting", "requests", "for"].map((name) => element("th", { scope: "col" }, name));
-  const body = element("tbody", {}, ...rows.slice(0, MOST_ROWS).map(({ row }) => row));
+  const body = element("tbody", {}, ...rows.slice(0, MAX_ROWS).map(({ row }) => row));
   const table = element("table", {}, element("thead", {}, element("tr", {}, ...heads)), body);
-  const more = total > rows.length || rows.length > MOST_ROWS ? [moreText(total - Math.min(MOST_ROWS, rows.length))] : [];
+  const more = total > rows.length || rows.length > MAX_ROWS ? [moreText(total - Math.min(MAX_ROWS, rows.length))] : [];
   return element("div", {}, table, ...more);
 }
 
@@ -98,13 +98,13 @@ export class EventsPanel {
       this.filter = value as EventFilter;
       this.changed();
     });
-    const rows = eventsBefore(run, fold.position, this.filter, MOST_ROWS);
+    const rows = eventsBefore(run, fold.position, this.filter, MAX_ROWS);
     const list = rows.length ? eventList(this.view, index, rows) : element("p", { class: "empty" }, "Nothing so far.");
     return element("div", {}, select, list);
   }
 }
 
-/** Return the schedulers of a run: what they are, and what they have done so far. */
+/** Return the schedulers of a run, with counts of what they did until this instant. */
 export function schedulersPanel(view: View, index: number): HTMLElement {
   const { run, fold } = view.runs[index]!;
   const { facts, schedulers } = run.header;
@@ -129,7 +129,7 @@ export function definitions(pairs: [string, Node | string][]): HTMLElement {
   return element("dl", {}, ...pairs.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
 }
 
-/** Return what distinguishes two runs: their first different decision, and what differs now. */
+/** Return the differences between two runs: the first decision that differs, and those at this instant. */
 export function differencesPanel(view: View, divergence: { time: number; decisions: [string, string] } | null): HTMLElement {
   const children: Node[] = [];
   const names = view.runs.map(({ run }) => run.header.name);

@@ -1,21 +1,21 @@
-/** A live page: it asks for what happened since, and catches up after a lost connection. */
+/** A live page: polls its server for new chunks, and catches up after a lost connection. */
 
 import type { App } from "./app.js";
 import type { Chunk } from "./wire.js";
 
 export interface Answer {
-  /** What to ask for next. */
+  /** Cursor of the next request. */
   cursor: string;
   chunks: Chunk[];
-  /** True if nothing will follow. */
+  /** True if this is the last answer. */
   isOver: boolean;
 }
 
 const INTERVAL_MS = 250;
 const RETRY_MS = 2000;
 
-/** Return what happened since a cursor; null if the server cannot be reached. */
-export async function askForNews(cursor: string): Promise<Answer | null> {
+/** Return the chunks since a cursor; null if the server cannot be reached. */
+export async function fetchChunks(cursor: string): Promise<Answer | null> {
   try {
     const response = await fetch(`deltas?since=${encodeURIComponent(cursor)}`, { cache: "no-store" });
     return response.ok ? ((await response.json()) as Answer) : null;
@@ -24,10 +24,10 @@ export async function askForNews(cursor: string): Promise<Answer | null> {
   }
 }
 
-/** Ask for news until the run is over. */
+/** Poll for new chunks until the run has ended. */
 export async function follow(app: App, cursor: string): Promise<void> {
   for (;;) {
-    const answer = await askForNews(cursor);
+    const answer = await fetchChunks(cursor);
     app.setConnected(answer !== null);
     if (answer) {
       cursor = answer.cursor;

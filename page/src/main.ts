@@ -1,7 +1,7 @@
 /** Entry point: decode the data of the page, and show it. */
 
 import { App } from "./app.js";
-import { askForNews, follow } from "./live.js";
+import { fetchChunks, follow } from "./live.js";
 import { type ShownState, shownState } from "./state.js";
 import { decodeData } from "./wire.js";
 
@@ -17,7 +17,7 @@ async function start(): Promise<void> {
   const data = await decodeData(source!.textContent!.trim());
   source!.remove();
   // A live page begins with what has happened already.
-  const first = data.live ? await askForNews("") : null;
+  const first = data.live ? await fetchChunks("") : null;
   const [chunk, ...later] = first?.chunks ?? [];
   if (chunk) data.runs[0]!.chunk = chunk;
   const app = new App(data);

@@ -49,7 +49,7 @@ export class Tiles {
   }
 }
 
-/** The explanation of the heat map's colours and shapes. */
+/** Return the legend of the heat map. */
 export function legend(): HTMLElement {
   const scale = element("span", { class: "scale", "aria-hidden": "true" });
   const keys = (["failed", "cordoned", "asleep"] as const).map((name) => {

@@ -16,7 +16,7 @@ export const addressBar: PlaceStore = {
   read: () => location.hash,
   write: (fragment) => history.replaceState(null, "", fragment),
   link: (fragment) => location.href.replace(/#.*$/, "") + fragment,
-  whereLinkIs: "The link is in the address bar",
+  whereLinkIs: "The link is in the address bar; it could not be copied",
   onChange: (listener) => addEventListener("hashchange", listener),
 };
 
@@ -43,7 +43,7 @@ export function widgetAround(): PlaceStore {
       send({ place: fragment });
     },
     link: (fragment) => fragment,
-    whereLinkIs: "The link is the widget's place",
+    whereLinkIs: "The link is the widget's place; it could not be copied",
     onChange: (listener) => {
       addEventListener("message", ({ source, data }) => {
         const place = source === parent ? placeIn(data) : undefined;

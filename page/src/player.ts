@@ -1,9 +1,9 @@
-/** Progress of the page's instant while it plays. */
+/** Playback: moves the page's instant forward at a chosen speed. */
 
 import { SECOND } from "./format.js";
 
 export interface Speed {
-  /** Microseconds of virtual time in a second. */
+  /** Microseconds of virtual time per second of real time. */
   rate: number;
   label: string;
 }

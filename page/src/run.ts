@@ -1,4 +1,4 @@
-/** The rows of one run: nodes, jobs, pods and deltas, with what is derived from each of them once. */
+/** The rows of one run: nodes, jobs, pods and deltas, and values that are derived from each row once. */
 
 import { withRoom } from "./arrays.js";
 import { type Chunk, type Header, Kind } from "./wire.js";

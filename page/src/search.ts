@@ -1,9 +1,9 @@
-/** The field that finds a node, a job or a pod by a part of its name. */
+/** A search field for nodes, jobs and pods, by a part of their names. */
 
 import { element } from "./dom.js";
 import type { Selection, SubjectKind, View } from "./view.js";
 
-const MOST_MATCHES = 20;
+const MAX_MATCHES = 20;
 
 export class Search {
   readonly node: HTMLElement;
@@ -46,7 +46,7 @@ export class Search {
       ];
       for (const [kind, names] of kinds) {
         const before = matches.size;
-        for (let number = 0; number < names.length && matches.size - before < MOST_MATCHES; number++) {
+        for (let number = 0; number < names.length && matches.size - before < MAX_MATCHES; number++) {
           if (!names[number]!.toLowerCase().includes(text)) continue;
           const suffix = this.view.runs.length > 1 ? ` in ${run.header.name}` : "";
           matches.set(`${kind} ${names[number]}${suffix}`, { run: index, kind, index: number });

@@ -1,4 +1,4 @@
-/** The state that the page shows, in the words of `batkube.outputs.playback.states.State`: tests compare the two. */
+/** The state that the page shows, with the fields of `batkube.outputs.playback.states.State`: tests compare the two. */
 
 import { JobPhase, PodPhase } from "./fold.js";
 import type { RunView } from "./view.js";
@@ -13,7 +13,7 @@ export interface ShownState {
   running_jobs: number[];
 }
 
-/** Return the state of a run at the instant to which its fold was sought. */
+/** Return the state of a run at the current instant of its fold. */
 export function shownState({ run, fold }: RunView): ShownState {
   const nodes: ShownState["nodes"] = {};
   const podsOf = new Map<number, number[]>();

@@ -1,4 +1,4 @@
-/** Tabs with the keyboard habits of the ARIA Authoring Practices: arrow keys move between them. */
+/** Tabs with the keyboard behaviour of the ARIA Authoring Practices: arrow keys move between them. */
 
 import { element } from "./dom.js";
 
@@ -36,7 +36,7 @@ export class Tabs {
     this.render();
   }
 
-  /** Replace the content. The button that has the focus keeps it, by its position. */
+  /** Rebuild the content. The focus stays on the control at the same position. */
   render(): void {
     const tab = this.tabs.find(({ id }) => id === this.current)!;
     this.heads.forEach((head, index) => {

@@ -4,7 +4,7 @@
 export const FILLS = ["#77AADD", "#EE8866", "#EEDD88", "#FFAABB", "#99DDFF", "#44BB99", "#BBCC33", "#AAAA00"];
 export const OTHERS_FILL = "#CCCCCC";
 
-/** From unused to fully used. One hue from pale to dark (or dark to pale), so it needs no colour vision. */
+/** From unused to fully used. A single hue from light to dark, so it is readable without colour vision. */
 const LIGHT_STOPS = ["#EAF1F8", "#B5D3EA", "#6BA6D3", "#2B70AE", "#0B3C77"];
 const DARK_STOPS = ["#222B36", "#244B73", "#2F77B5", "#6FB2E6", "#D6ECFF"];
 
@@ -43,12 +43,12 @@ export function currentTheme(): Theme {
   };
 }
 
-/** Return the colour of a share in use; more than everything has the colour of warnings. */
+/** Return the colour of a share in use; the warning colour if it exceeds 1. */
 export function heatColour(theme: Theme, share: number): string {
   return share > 1.000001 ? theme.bad : theme.heat[Math.round(Math.max(0, Math.min(1, share)) * 100)]!;
 }
 
-/** Return a colour of text that is readable on a share's colour. */
+/** Return a text colour that is readable on the colour of a share. */
 export function heatInk(theme: Theme, share: number): string {
   if (share <= 0.5) return theme.ink;
   return theme.isDark ? "#101418" : "#FFFFFF";

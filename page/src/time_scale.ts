@@ -1,12 +1,12 @@
-/** Places of instants on a chart, and the gestures that change its period: the wheel zooms, dragging moves it. */
+/** Converts instants to x coordinates of a chart, and changes its period: the wheel zooms, dragging moves it. */
 
 import type { View } from "./view.js";
 
 /** Width of the labels on the left, the same for all charts. */
 export const GUTTER = 92;
-/** Room on the right, so that the last label is not cut. */
+/** Margin on the right, so that the last label is not truncated. */
 export const MARGIN = 14;
-/** A pointer that moves less than this clicks. */
+/** A pointer that moves less than this between press and release clicks. */
 const CLICK_DISTANCE = 4;
 
 export function timeToX(view: View, width: number, time: number): number {
@@ -51,7 +51,7 @@ export function addGestures(canvas: HTMLCanvasElement, view: View, onClick: (x: 
   canvas.addEventListener("pointercancel", () => (start = null));
 }
 
-/** Draw the line of the page's instant. */
+/** Draw the vertical line at the page's instant. */
 export function drawPlayhead(context: CanvasRenderingContext2D, view: View, width: number, height: number): void {
   const x = timeToX(view, width, view.time);
   if (x < GUTTER - 1 || x > width - MARGIN + 1) return;

@@ -1,4 +1,4 @@
-/** A box beside the pointer. Screen readers get the same text from the story of what is selected. */
+/** A box beside the pointer. Screen readers get the same text from the details of the selection. */
 
 import { element } from "./dom.js";
 

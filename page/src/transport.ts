@@ -1,4 +1,4 @@
-/** The bar that moves through time: buttons, the clock, the slider and the speed. */
+/** The transport bar: play and step buttons, the clock, the slider and the speed. */
 
 import { button, choice, element, setText } from "./dom.js";
 import { durationText, instantText, parseInstant } from "./format.js";

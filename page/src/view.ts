@@ -1,4 +1,4 @@
-/** What all panels of a page show, and what they can ask for. */
+/** The state that all panels of the page share, and the actions that they can request. */
 
 import { Curves } from "./curves.js";
 import { Fold } from "./fold.js";
@@ -24,7 +24,7 @@ export class RunView {
   groups: Group[];
   /** All nodes, in the order of the groups. */
   order: number[] = [];
-  /** By node: its place in `order`. */
+  /** By node: its index in `order`. */
   places: number[] = [];
 
   constructor(header: Header, chunk: Chunk) {
@@ -72,7 +72,7 @@ export interface View {
   zoom(from: number, to: number): void;
 }
 
-/** Return the index of the pods that a selection is about: a pod, those of a job, or none. */
+/** Return the indices of the selected pods: a pod, the pods of a job, or none. */
 export function selectedPods(view: View, run: number): Set<number> {
   const selection = view.selection;
   if (!selection || selection.run !== run) return new Set();

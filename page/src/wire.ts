@@ -1,5 +1,5 @@
 /**
- * What a page reads: the columns that `batkube.page.columns` writes.
+ * The data of a page: the columns that `batkube.page.columns` writes.
  *
  * A finished run is one chunk. A live run is a sequence of them, and each adds rows to the columns before it.
  * Times are whole microseconds, amounts are millicores, bytes and counts. All are exact in a JavaScript number.

@@ -1,4 +1,4 @@
-"""Derive the table of kinds, src/batkube/cluster/kinds.json, from the Go module of Kubernetes.
+"""Derive a table of kinds, such as src/batkube/cluster/kind_tables/1.34.json, from the Go module of Kubernetes.
 
     python scripts/derive_kinds/derive.py v1.34.4
 
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-TABLE = HERE.parent.parent / "src" / "batkube" / "cluster" / "kinds.json"
+TABLES = HERE.parent.parent / "src" / "batkube" / "cluster" / "kind_tables"
 
 #: Kinds of requests and responses that are not in discovery.
 META_KINDS = [
@@ -35,7 +35,7 @@ META_KINDS = [
     )
 ]
 #: Versions that are off by default and that we can serve, since their kinds have an effect.
-ON_REQUEST = {"admissionregistration.k8s.io": ("v1beta1", "v1alpha1")}
+ON_REQUEST = {"admissionregistration.k8s.io": ("v1beta1", "v1alpha1"), "scheduling.k8s.io": ("v1beta1", "v1alpha3")}
 #: Served by an aggregated API server, and therefore not in kube-apiserver's discovery.
 METRICS_GROUP = {
     "metadata": {"name": "metrics.k8s.io"},
@@ -66,8 +66,9 @@ def main() -> None:
         module = download(version, Path(folder))
         groups = [*discovered(module), METRICS_GROUP]
         types = reflected(Path(folder), sorted({*kinds_of(groups), *META_KINDS}))
-    TABLE.write_text(table(version, groups, types), encoding="utf-8")
-    print(f"{TABLE}: {TABLE.stat().st_size // 1000} kB, {len(types['definitions'])} definitions")
+    target = TABLES / f"{'.'.join(version.removeprefix('v').split('.')[:2])}.json"
+    target.write_text(table(version, groups, types), encoding="utf-8")
+    print(f"{target}: {target.stat().st_size // 1000} kB, {len(types['definitions'])} definitions")
 
 
 def download(version: str, folder: Path) -> Path:

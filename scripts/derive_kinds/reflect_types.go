@@ -119,7 +119,12 @@ func (w *walk) define(t reflect.Type) {
 	if _, done := w.Definitions[name]; done {
 		return
 	}
-	documented := w.documented[t.PkgPath()+"."+t.Name()].Schema
+	// Until Kubernetes 1.34 the keys are Go's names of the types, since then those of the OpenAPI document.
+	entry, found := w.documented[name]
+	if !found {
+		entry = w.documented[t.PkgPath()+"."+t.Name()]
+	}
+	documented := entry.Schema
 	defined := &definition{MapType: documented.Extensions["x-kubernetes-map-type"]}
 	w.Definitions[name] = defined
 	defined.Fields = w.fields(t, nil)

@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from batkube.cluster.kinds import KindTable, Resource, version_rank
+from batkube.cluster.kinds import KUBERNETES_VERSIONS, KindTable, Resource, validate_kubernetes, version_rank
 from batkube.cluster.schemas import Schema, Shape
-from batkube.kernel.errors import Bug
+from batkube.kernel.errors import Bug, InputError
 
 JSON_SCHEMA = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 
@@ -123,3 +123,37 @@ def test_metrics_are_served_only_on_request_and_never_stored(builtin: KindTable)
     assert pods is not None
     assert pods.storage == ""
     assert builtin.resource("metrics.k8s.io", "v1beta1", "pods") is None
+
+
+@pytest.mark.parametrize("kubernetes", KUBERNETES_VERSIONS)
+def test_each_version_of_kubernetes_has_its_own_table(kubernetes: str) -> None:
+    table = KindTable.builtin(kubernetes)
+    pod = table.definition_of("", "v1", "Pod").fields["spec"].schema
+
+    assert table.kubernetes_version.startswith(f"v{kubernetes}.")
+    assert pod.fields["containers"].required
+    assert pod.fields["containers"].schema.list_keys == ("name",)
+    assert ("schedulingGroup" in pod.fields) == (kubernetes >= "1.36")
+
+
+def test_kubernetes_1_37_can_serve_its_own_gangs() -> None:
+    table = KindTable.builtin("1.37")
+    for version in ("v1beta1", "v1alpha3"):
+        table.serve("scheduling.k8s.io", version)
+    stored, older = (table.resource("scheduling.k8s.io", version, "podgroups") for version in ("v1beta1", "v1alpha3"))
+
+    assert stored is not None
+    assert older is not None
+    assert older.current is stored
+    assert "scheduling.k8s.io/v1beta1" not in KindTable.builtin("1.34").optional_versions
+
+
+@pytest.mark.parametrize(("text", "version"), [("1.37", "1.37"), ("v1.37.1", "1.37"), ("1.34.4", "1.34")])
+def test_a_version_of_kubernetes_may_name_a_patch(text: str, version: str) -> None:
+    assert validate_kubernetes(text, "--kubernetes") == version
+
+
+@pytest.mark.parametrize("text", ["1.33", "2", "newest", ""])
+def test_an_unknown_version_of_kubernetes_is_rejected(text: str) -> None:
+    with pytest.raises(InputError, match=r"one of 1\.34, 1\.35"):
+        validate_kubernetes(text, "--kubernetes")

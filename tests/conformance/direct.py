@@ -15,6 +15,7 @@ import msgspec
 from batkube.api.assembly import Api
 from batkube.api.requests.messages import Request, Response
 from batkube.api.requests.webhooks.calls import CallWebhook
+from batkube.cluster.kinds import DEFAULT_KUBERNETES, ServedApi
 from batkube.cluster.store import Store
 from batkube.kernel.instants import Instant, instant_of
 from batkube.kernel.streams import Streams
@@ -93,6 +94,7 @@ class Direct:
         history_limit: int = 10_000,
         more_versions: Sequence[str] = (),
         call_webhook: CallWebhook | None = None,
+        kubernetes: str = DEFAULT_KUBERNETES,
     ) -> None:
         self.timers = ManualTimers()
         self.store = Store(history_limit)
@@ -104,7 +106,7 @@ class Direct:
             Streams(1),
             USERS,
             bare=True,
-            more_versions=more_versions,
+            kinds=ServedApi(kubernetes, more_versions),
             call_webhook=call_webhook,
         )
         self.api.bootstrap(start, 6443)

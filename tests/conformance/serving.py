@@ -17,6 +17,7 @@ from batkube.api.connections.event_loop.server_connections import (
 )
 from batkube.api.connections.event_loop.webhook_transport import call_webhook
 from batkube.api.requests.users import User, authenticated_user
+from batkube.cluster.kinds import ServedApi
 from batkube.cluster.store import Store
 from batkube.kernel.instants import Instant, instant_of
 from batkube.kernel.streams import Streams
@@ -75,7 +76,7 @@ def serving(history_limit: int = 10_000, more_versions: Sequence[str] = ()) -> I
             USERS,
             bare=True,
             call_webhook=call_webhook,
-            more_versions=more_versions,
+            kinds=ServedApi(more_versions=more_versions),
         )
         api.bootstrap(now(), 6443)
         crowd = ServerConnections(loop)

@@ -102,6 +102,6 @@ def test_a_preempted_job_is_told_for_whom_it_was_evicted(
 
     assert isinstance(low, JobExplanation)
     assert len(low.executions) == 2
-    assert "evicted to make room for w0-high" in "\n".join(lines_of(low))
+    assert "evicted to free resources for w0-high" in "\n".join(lines_of(low))
     assert [holder.name for holder in low.executions[1].periods[0].holders] == ["w0!high"]
-    assert "w0-low was evicted to make room for it" in "\n".join(lines_of(explainer.explain("high")))
+    assert "w0-low was evicted to free resources for it" in "\n".join(lines_of(explainer.explain("high")))

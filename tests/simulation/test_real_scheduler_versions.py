@@ -19,10 +19,10 @@ OLD_SCHEDULER = f"kube-scheduler@{OLDEST}"
 ONE_MORE = slow("builds one more version of kube-scheduler")
 MORE_VERSIONS = (
     *("1.20.15", "1.21.14", "1.22.17", "1.23.17", "1.24.17", "1.25.16", "1.26.15", "1.27.16", "1.28.15"),
-    *("1.30.14", "1.31.4", "1.32.5", "1.33.13", "1.35.4"),
+    *("1.30.14", "1.31.4", "1.32.5", "1.33.13", "1.35.4", "1.36.3"),
 )
 VERSIONS = (
-    *(OLDEST, "1.29.6", "1.36.3"),
+    *(OLDEST, "1.29.6", "1.37.1"),
     *(pytest.param(version, marks=ONE_MORE) for version in MORE_VERSIONS),
 )
 PROFILES = {str(length): {"type": "delay", "delay": length} for length in (7, 20)}
@@ -54,6 +54,26 @@ def test_every_version_runs_by_its_name_and_is_repeatable(
     waited = runs[0].pods[runs[0].pods["attempts"] > 1]
     assert len(waited) > 0
     assert all("Insufficient cpu" in reason for reason in waited["last_reason"])
+    assert not json.loads((runs[0].path / "fidelity.json").read_text())
+
+
+def test_kubernetes_1_37_binds_its_own_gangs_whole(
+    simulate: Simulate, built_program: Callable[[str], str], tmp_path: Path
+) -> None:
+    """Eight pods wait for all eight places, while smaller gangs that came later start in the places that are left."""
+    sizes = {"six": 6, "all": 8, "two": 2, "four": 4}
+    jobs: list[dict[str, object]] = [
+        {"id": name, "subtime": number, "res": size, "profile": "20", "cpu": "1"}
+        for number, (name, size) in enumerate(sizes.items())
+    ]
+    scheduler = built_program("kube-scheduler-gangs@1.37.1")
+    runs = [simulate(jobs, PROFILES, platform="4x2", scheduler=scheduler, out=tmp_path / name) for name in "ab"]
+    starts = runs[0].pods.groupby("job_id")["started"].agg(["min", "max", "count"])
+
+    assert runs[0].manifest["digest"] == runs[1].manifest["digest"]
+    assert (starts["min"] == starts["max"]).all()
+    assert dict(starts["count"]) == sizes
+    assert starts["min"]["six"] < starts["min"]["two"] < starts["min"]["four"] < starts["min"]["all"]
     assert not json.loads((runs[0].path / "fidelity.json").read_text())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from batkube.api.access.authenticator import AUDIENCE, Authenticator
@@ -51,7 +51,7 @@ from batkube.api.verbs.kinds.version_conversion import ServedVersionConverter
 from batkube.api.verbs.storage.deletion import Deleter
 from batkube.api.verbs.storage.registry import Registry
 from batkube.api.verbs.storage.watches import WatchHub
-from batkube.cluster.kinds import KindTable, Resource
+from batkube.cluster.kinds import DEFAULT_API, KindTable, Resource, ServedApi
 from batkube.cluster.pods.usage import PodUsage
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.cluster.suspension import SuspensionControl
@@ -85,7 +85,7 @@ class Api:
         usage: PodUsage | None = None,
         specials: dict[str, SpecialHandler] | None = None,
         notes: FidelityNotes | None = None,
-        more_versions: Sequence[str] = (),
+        kinds: ServedApi = DEFAULT_API,
         descriptions: DescriptionSources = _NO_DESCRIPTIONS,
         call_webhook: CallWebhook | None = None,
         interruption: tuple[SuspensionControl, RunInBackground] | None = None,
@@ -96,15 +96,14 @@ class Api:
 
         * `bare`: Do without kube-controller-manager: pods get no service account, and roles are not aggregated.
         * `usage`: Reports the resource usage of pods. Without it, metrics.k8s.io is not served.
-        * `more_versions`: Group versions to serve in addition: removed ones such as `policy/v1beta1`, and versions that
-          are off by default.
+        * `kinds`: The version of Kubernetes whose kinds are served, and the versions of groups in addition.
         * `descriptions`: Supplies the texts of OpenAPI schemas and table columns.
         * `call_webhook`: Calls a webhook. Without it, webhook configurations are stored but never called.
         * `interruption`: Lets writes of components wait for a webhook without blocking others.
         * `on_bug`: See `ApiServer`. `can_resize`: See `AdmissionChain`.
         """
         self._store = store
-        self._kind_table = table = _new_kind_table(usage is not None, more_versions)
+        self._kind_table = table = _new_kind_table(kinds, usage is not None)
         authorizer = Authorizer(store, aggregates=not bare)
         notes = FidelityNotes() if notes is None else notes
         policy_parts = store, ExpressionCache(notes), ServedVersionConverter(lambda: self._served_kinds)
@@ -214,9 +213,9 @@ class _WebhookComponents(NamedTuple):
     conversion_webhooks: ConversionWebhooks | None = None
 
 
-def _new_kind_table(has_metrics: bool, more_versions: Sequence[str]) -> KindTable:
-    table = KindTable.builtin(metrics=has_metrics)
-    for group_version in more_versions:
+def _new_kind_table(kinds: ServedApi, has_metrics: bool) -> KindTable:
+    table = KindTable.builtin(kinds.kubernetes, metrics=has_metrics)
+    for group_version in kinds.more_versions:
         table.serve(*group_version.split("/"))
     return table
 

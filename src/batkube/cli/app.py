@@ -32,7 +32,7 @@ _COMMANDS = {
     "fairness": "Measure fairness between the users of a run.",
     "calibrate": "Fit latencies to recorded runs.",
     "export": "Export a run to Perfetto, Chrome's trace viewer or Parquet.",
-    "explain": "Explain why a job, pod or node was where it was.",
+    "explain": "Explain why a job waited, and why it ran where it did.",
     "report": "Write a report of a run or an experiment as one HTML file.",
     "doctor": "Check the requirements of Batkube on this machine.",
     "cite": "Write the methods paragraph of runs, and how to cite.",

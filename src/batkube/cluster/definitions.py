@@ -1,4 +1,4 @@
-"""Schemas of built-in kinds: one compact line per Go struct in `kinds.json` becomes a `Schema` on first use.
+"""Schemas of built-in kinds: one compact line per Go struct in a file of `kind_tables` becomes a `Schema` on first use.
 
 A field is written `[type, protobuf number, markers]`. Types have this grammar, close to Go's own:
 

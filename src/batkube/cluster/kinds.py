@@ -2,7 +2,8 @@
 
 A `Resource` is one kind in one version, as a path names it (`/apis/apps/v1/…/deployments`). Objects are stored once
 under the `storage` name and are served in every version. The `KindTable` holds all resources: the built-in ones come
-from `kinds.json`, which `scripts/derive_kinds` derives from Kubernetes itself; CustomResourceDefinitions add theirs.
+from the files of `kind_tables`, one per version of Kubernetes, which `scripts/derive_kinds` derives from Kubernetes
+itself; CustomResourceDefinitions add theirs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -20,12 +21,28 @@ from batkube.cluster.definitions import Definitions
 from batkube.cluster.schemas import Schema
 from batkube.kernel.errors import Bug, InputError
 
+KubernetesVersion = Literal["1.34", "1.35", "1.36", "1.37"]
+"""The versions whose API can be served."""
+KUBERNETES_VERSIONS: tuple[str, ...] = get_args(KubernetesVersion)
+DEFAULT_KUBERNETES = "1.34"
 #: Storage names of kinds that two groups serve (events.k8s.io is another view of core events) or that are not stored.
 _SHARED_STORAGE = {"events.events.k8s.io": "events", "pods.metrics.k8s.io": "", "nodes.metrics.k8s.io": ""}
 #: Served by metrics-server, an aggregated API server; its APIService comes after all other groups in discovery.
 METRICS_GROUP = "metrics.k8s.io"
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STABILITY = {"alpha": 0, "beta": 1, None: 2}
+
+
+class ServedApi(NamedTuple):
+    """The API that a server serves."""
+
+    #: The version of Kubernetes.
+    kubernetes: str = DEFAULT_KUBERNETES
+    #: Versions of groups that are off by default or that Kubernetes has removed, such as `policy/v1beta1`.
+    more_versions: Sequence[str] = ()
+
+
+DEFAULT_API = ServedApi()
 
 
 class SubResource(msgspec.Struct, frozen=True):
@@ -132,9 +149,9 @@ class KindTable:
                 self.add(self._resource(entry))
 
     @classmethod
-    def builtin(cls, *, metrics: bool = False) -> KindTable:
-        """Return a table of the built-in kinds of Kubernetes, with or without those of metrics-server."""
-        return cls(_builtin_table(), metrics=metrics)
+    def builtin(cls, kubernetes: str = DEFAULT_KUBERNETES, *, metrics: bool = False) -> KindTable:
+        """Return a table of the built-in kinds of a version of Kubernetes, with or without those of metrics-server."""
+        return cls(_builtin_table(kubernetes), metrics=metrics)
 
     def _resource(self, entry: _RawResource) -> Resource:
         return entry.resource(self.definition_of(entry.group, entry.version, entry.kind))
@@ -263,18 +280,29 @@ class KindTable:
         return builtin + sorted((version for version in versions if version not in builtin), key=version_rank)
 
 
-def validate_versions(texts: Sequence[str], source: str | Path, at: str = "") -> tuple[str, ...]:
+def validate_kubernetes(text: str, source: str | Path, at: str = "") -> str:
+    """Return the minor version of Kubernetes whose API is served. Raise InputError for one that is not known."""
+    version = ".".join(text.removeprefix("v").split(".")[:2])
+    if version not in KUBERNETES_VERSIONS:
+        problem = f"the API of Kubernetes {text} is not known"
+        raise InputError(source, at=at, problem=problem, remedy=f"one of {', '.join(KUBERNETES_VERSIONS)}")
+    return version
+
+
+def validate_versions(
+    texts: Sequence[str], source: str | Path, at: str = "", kubernetes: str = DEFAULT_KUBERNETES
+) -> tuple[str, ...]:
     """Return API versions to enable, sorted and without duplicates. Raise InputError for one that is not optional."""
-    optional = KindTable.builtin().optional_versions if texts else []
+    optional = KindTable.builtin(kubernetes).optional_versions if texts else []
     for text in texts:
         if text not in optional:
-            problem = f"{text!r} is not an API version that is off by default"
+            problem = f"{text!r} is not an API version of Kubernetes {kubernetes} that is off by default"
             raise InputError(source, at=at, problem=problem, remedy=f"one of {', '.join(optional)}")
     return tuple(sorted(dict.fromkeys(texts), key=optional.index))
 
 
 class _RawResource(msgspec.Struct):
-    """A resource as `kinds.json` has it: without the schema, which is looked up by its kind."""
+    """A resource as a file of `kind_tables` has it: without the schema, which is looked up by its kind."""
 
     group: str
     version: str
@@ -293,7 +321,8 @@ class _RawResource(msgspec.Struct):
 
 
 @functools.cache
-def _builtin_table() -> dict[str, Any]:
-    """Return the content of `kinds.json`, read once per process."""
-    raw: dict[str, Any] = msgspec.json.decode(Path(__file__).with_name("kinds.json").read_bytes())
+def _builtin_table(kubernetes: str) -> dict[str, Any]:
+    """Return the table of a version of Kubernetes, read once per process."""
+    path = Path(__file__).with_name("kind_tables") / f"{kubernetes}.json"
+    raw: dict[str, Any] = msgspec.json.decode(path.read_bytes())
     return raw

@@ -1,7 +1,7 @@
 """Schemas of Kubernetes objects: fields, their types, and how lists and maps merge.
 
 Strict decoding, strategic merge patches, server-side apply, protobuf and OpenAPI all use these schemas. Those of
-built-in kinds come from `kinds.json` (`cluster.kinds`), those of custom resources from their definitions.
+built-in kinds come from `kind_tables` (`cluster.kinds`), those of custom resources from their definitions.
 """
 
 from __future__ import annotations

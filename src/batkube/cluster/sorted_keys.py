@@ -24,20 +24,20 @@ class SortedKeys(Generic[KeyT]):
         #: No block is empty.
         self._blocks = [ordered[begin : begin + _BLOCK] for begin in range(0, len(ordered), _BLOCK)]
         #: The first key of each block.
-        self._firsts = [block[0] for block in self._blocks]
+        self._first_keys = [block[0] for block in self._blocks]
 
     def add(self, key: KeyT) -> None:
         """Add a key that is not in the set."""
         if not self._blocks:
-            self._blocks, self._firsts = [[key]], [key]
+            self._blocks, self._first_keys = [[key]], [key]
             return
         position = self._block_of(key)
         block = self._blocks[position]
         insort(block, key)
-        self._firsts[position] = block[0]
+        self._first_keys[position] = block[0]
         if len(block) >= 2 * _BLOCK:
             self._blocks[position : position + 1] = [block[:_BLOCK], block[_BLOCK:]]
-            self._firsts.insert(position + 1, block[_BLOCK])
+            self._first_keys.insert(position + 1, block[_BLOCK])
 
     def remove(self, key: KeyT) -> None:
         """Remove a key of the set."""
@@ -45,9 +45,9 @@ class SortedKeys(Generic[KeyT]):
         block = self._blocks[position]
         del block[bisect_left(block, key)]
         if not block:
-            del self._blocks[position], self._firsts[position]
+            del self._blocks[position], self._first_keys[position]
             return
-        self._firsts[position] = block[0]
+        self._first_keys[position] = block[0]
         self._join(position)
         self._join(position - 1)
 
@@ -57,7 +57,7 @@ class SortedKeys(Generic[KeyT]):
             block, following = self._blocks[position : position + 2]
             if len(block) + len(following) <= _BLOCK:
                 block += following
-                del self._blocks[position + 1], self._firsts[position + 1]
+                del self._blocks[position + 1], self._first_keys[position + 1]
 
     def blocks(self, start: str, end: str | None) -> Iterator[list[KeyT]]:
         """Yield the keys from `start` on and before `end`, in lists of bounded length."""
@@ -75,4 +75,4 @@ class SortedKeys(Generic[KeyT]):
 
     def _block_of(self, key: str) -> int:
         """Return the position of the block to which a key belongs; 0 if there is none."""
-        return max(bisect_right(self._firsts, key) - 1, 0)
+        return max(bisect_right(self._first_keys, key) - 1, 0)

@@ -1,6 +1,6 @@
 """A mapping in the order of its keys, with some entries replaced by earlier ones.
 
-The pages of a long list are read from it: later changes of a few objects are undone, the others are as they are.
+The pages of a long list are read from it: a few objects have values of an earlier version, all others are current.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _KEY: Callable[[tuple[str, Any]], str] = operator.itemgetter(0)
 
 
 class SortedView(Generic[KeyT, ValueT]):
-    """The entries of a mapping, as they are now or were earlier."""
+    """The entries of a mapping, in their current or in an earlier version."""
 
     def __init__(
         self, live: Mapping[KeyT, ValueT], keys: SortedKeys[KeyT], former: Mapping[KeyT, ValueT | None]

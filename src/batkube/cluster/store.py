@@ -249,7 +249,7 @@ class Store:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        """Release the oldest batch; the list is cut when many are released, since that moves all others."""
+        """Release the oldest batch. The list is shortened after many releases only, since that moves all its items."""
         self._history[self._history_begin] = _RELEASED
         self._history_begin += 1
         self._history_size -= self._history_sizes.popleft()

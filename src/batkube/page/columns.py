@@ -24,14 +24,14 @@ _STATUSES = {str(status): position for position, status in enumerate(NodeStatus)
 
 
 def resources_of(nodes: Iterable[RecordedNode]) -> tuple[str, ...]:
-    """Return the resources of which a node has some: the usual ones first, then the others in order of their names."""
+    """Return the resources that any node has: the usual ones first, then the others by name."""
     names = {name for node in nodes for name, amount in node.capacity.items() if amount}
-    usual = [name for name in _USUAL_RESOURCES if name in names]
-    return (*usual, *sorted(names.difference(usual)))
+    usual_resources = [name for name in _USUAL_RESOURCES if name in names]
+    return (*usual_resources, *sorted(names.difference(usual_resources)))
 
 
 class ColumnEncoder:
-    """Encodes the rows of one run. Texts and requests that occur again are positions in tables."""
+    """Encodes the rows of one run. Texts and requests are stored once, in tables, and referred to by position."""
 
     def __init__(self, resources: Sequence[str]) -> None:
         self._resources = tuple(resources)
@@ -48,7 +48,7 @@ class ColumnEncoder:
         deltas: Sequence[Delta],
         end: Instant,
     ) -> ColumnChunk:
-        """Return the columns of rows that follow those of earlier chunks. `end` is how far the deltas are complete."""
+        """Return the columns of rows that follow those of earlier chunks. The deltas are complete up to `end`."""
         texts, requests = len(self._texts), len(self._requests)
         columns = {
             "nodes": self._node_columns(nodes),

@@ -11,11 +11,11 @@ from batkube.kernel.instants import Instant
 from batkube.outputs.playback.deltas import DeltaKind
 from batkube.outputs.playback.playback import Playback
 
-#: InstantBindings that are listed by name; the others are counted.
-_MOST = 4
+#: How many bindings are listed by name; the others are counted.
+_MAX_NAMES = 4
 
 InstantBindings = tuple[Instant, Counter[tuple[str, str]]]
-"""An instant, and what was bound then: names of pods, each with the name of its node."""
+"""An instant, and its bindings: pairs of the names of a pod and its node."""
 
 
 def first_divergence(one: Playback, other: Playback) -> dict[str, Any] | None:
@@ -33,7 +33,7 @@ def first_divergence(one: Playback, other: Playback) -> dict[str, Any] | None:
 
 
 def _decisions(playback: Playback) -> Iterator[InstantBindings]:
-    """Yield the bindings of each instant that has some."""
+    """Yield the instants at which pods are bound, with their bindings."""
     bindings = (delta for delta in playback.deltas if delta.kind is DeltaKind.POD_BOUND)
     for at, deltas in groupby(bindings, key=lambda delta: delta.at):
         yield at, Counter((playback.pods[delta.number].name, delta.node) for delta in deltas)
@@ -43,5 +43,5 @@ def _text(decisions: Counter[tuple[str, str]]) -> str:
     names = [f"{pod} to {node}" for pod, node in sorted(decisions.elements())]
     if not names:
         return "binds nothing else at this instant"
-    more = f" and {len(names) - _MOST:,} more" if len(names) > _MOST else ""
-    return f"binds {', '.join(names[:_MOST])}{more}"
+    more = f" and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
+    return f"binds {', '.join(names[:_MAX_NAMES])}{more}"

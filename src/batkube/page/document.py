@@ -1,4 +1,4 @@
-"""The page as one HTML document: style, script and data, and a policy that forbids requests elsewhere."""
+"""The page as one HTML document: style, script, data, and a content security policy that forbids other requests."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from batkube.page.columns import ColumnEncoder, resources_of
 from batkube.page.divergence import first_divergence
 from batkube.page.header import header_of
 
-_MOST_RUNS = 2
+_MAX_RUNS = 2
 
 
 def page_of_runs(folders: Sequence[Path]) -> str:
     """Return the page of a run, or of two side by side. Raises InputError if a folder is not that of a run."""
-    if not 1 <= len(folders) <= _MOST_RUNS:
+    if not 1 <= len(folders) <= _MAX_RUNS:
         problem = f"shows one run, or two side by side, not {len(folders)}"
         raise InputError("batkube show", problem=problem, remedy="use `batkube compare` for more runs")
     playbacks = [Playback.read(folder) for folder in folders]
@@ -44,7 +44,7 @@ def _run_data(playback: Playback, name: str, resources: Sequence[str]) -> dict[s
 
 
 def render(title: str, data: Mapping[str, Any]) -> str:
-    """Return the document. The data is compressed, and so contains nothing that HTML could take for markup."""
+    """Return the document. The data is compressed and in base64, so it cannot contain markup."""
     colours = f":root {{{_variables(LIGHT)}}}\n@media (prefers-color-scheme: dark) {{ :root {{{_variables(DARK)}}} }}"
     script = _static("page.js")
     policy = f"{content_security_policy(script)}{'; connect-src ' + repr('self') if data['live'] else ''}"

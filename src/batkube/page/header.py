@@ -1,4 +1,4 @@
-"""What the page says about a run as a whole."""
+"""The header of a run on the page: its name, summary, warnings and facts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LABELS = {GPU: "gpus", MACHINE: "machines"}
 
 
 def header_of(playback: Playback, name: str, resources: Sequence[str]) -> dict[str, Any]:
-    """Return name, summary, warnings and facts of a run."""
+    """Return the header of a run."""
     files = playback.files
     return {
         "name": name,

@@ -1,8 +1,7 @@
 """An HTTP server for one page: on loopback only, behind a random token in its address.
 
-Without the token nothing is served: every other path is not found. The page has no address elsewhere to go to, and the
-`Host` of a request has to be the loopback address, so that no other site can reach the server through a name of its own
-(DNS rebinding).
+Requests without the token get 404. The page may not load anything from elsewhere. The `Host` of a request must be the
+loopback address, so that another site cannot reach the server through a host name of its own (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ PageResource = Callable[[Mapping[str, str]], tuple[str, bytes]]
 
 
 class PageServer(ThreadingHTTPServer):
-    """Serves resources by their name below the token: the page has the empty name."""
+    """Serves resources by their path below the token; the page has the empty path."""
 
     daemon_threads = True
 

@@ -96,7 +96,7 @@ class Conservative(Policy):
         return slot
 
     def _reason(self, slot: Slot) -> Reserved:
-        """Return why a job cannot start before its slot: the jobs that hold machines until then."""
+        """Return why a job cannot start before its slot: the jobs that hold the machines until then."""
         before = [key for key, other in self._slots.items() if other.end == slot.start]
         return Reserved(slot.start, slot.placement.mask, tuple(before))
 

@@ -88,7 +88,7 @@ class Easy(Policy):
 
 
 def _explain(view: View, reservation: Reservation) -> Iterator[Wait]:
-    """Record the reservation of the head, with the running jobs that hold its machines now."""
+    """Record the reservation of the head, with the running jobs that hold its machines."""
     room = view.free
     holders = [running for running in view.running if running.until <= max(reservation.shadow, view.now)]
     for running in holders:

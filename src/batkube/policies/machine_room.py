@@ -90,7 +90,7 @@ class MachineRoom(msgspec.Struct, frozen=True, gc=False):
         return MachinePlacement(mask_of(machine_ids) & self.mask)
 
     def only(self, machine_ids: Iterable[int]) -> Self:
-        """Return the free machines among these."""
+        """Return the part of the room on these machines."""
         return type(self)(self.mask & mask_of(number for number in machine_ids if number >= 0), self.machines)
 
     def holds(self, job: Job) -> bool:

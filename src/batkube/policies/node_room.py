@@ -121,7 +121,7 @@ class NodeRoom:
         return NodePlacement(machine_ids, job.requests)
 
     def only(self, machine_ids: Iterable[int]) -> Self:
-        """Return the room with nothing free on other nodes."""
+        """Return the part of the room on these nodes."""
         count = self.free.shape[1]
         chosen = np.zeros(count, dtype=bool)
         chosen[[number for number in machine_ids if 0 <= number < count]] = True

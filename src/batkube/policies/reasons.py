@@ -1,8 +1,8 @@
 """Reasons of policies for their decisions, recorded in reasons.jsonl by a run with `--explain`.
 
 A policy adds one to a decision (`Start`, `Evict`), or yields `Wait` for a job that it leaves in the queue. It computes
-none unless `view.is_explained`, so that reasons cost nothing otherwise. A text instead of one of these classes is
-recorded as it is.
+none unless `view.is_explained`, so that reasons cost nothing otherwise. A string instead of one of these classes is
+recorded unchanged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Reason(msgspec.Struct, frozen=True, tag_field="rule"):
 
 
 class NextInOrder(Reason, frozen=True, tag="order"):
-    """The job is the next one in the policy's order and does not fit; it blocks all others."""
+    """The job is the next one in the policy's order and does not fit, so no other job may start."""
 
     #: What the order is by: `submission`, `estimate` or `priority`.
     order: str

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from batkube.cluster.jobs.submission_forms import SubmissionForm
-from batkube.cluster.kinds import validate_versions
+from batkube.cluster.kinds import KUBERNETES_VERSIONS, validate_kubernetes, validate_versions
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, duration
 from batkube.kernel.measured_window import NO_TRIM, TRIM_FORMATS, Trim, parse_trim
@@ -75,6 +75,7 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         raise InputError(source, at="scheduler-args", problem="is not a mapping of names to values")
     deterministic, energy, explain = (_boolean(values, key, source) for key in ("deterministic", "energy", "explain"))
     scheduler, *more = _schedulers(values, source)
+    kubernetes = None if values.get("kubernetes") is None else validate_kubernetes(str(values["kubernetes"]), source)
     time = _time(values, scheduler, source)
     return Scenario(
         workloads=tuple(_workload_source(value, source) for value in as_list(values["workload"])),
@@ -102,7 +103,14 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         attach=_attached_programs(values, scheduler, source),
         catalogue=_path(values, "catalogue"),
         controllers=_controllers(values, scheduler, source),
-        api=validate_versions([str(version) for version in as_list(values.get("api") or [])], source, "api"),
+        # If programs choose the version of Kubernetes, the versions of groups are validated again when it is known.
+        api=validate_versions(
+            [str(version) for version in as_list(values.get("api") or [])],
+            source,
+            "api",
+            kubernetes or KUBERNETES_VERSIONS[-1],
+        ),
+        kubernetes=kubernetes,
         until=_duration(values, "until", None, source),
         audit=_duration(values, "audit", None, source),
         energy=energy is True,

@@ -100,6 +100,8 @@ class Scenario:
     controllers: str | None = None
     #: API versions that are off by default but served in this run: `admissionregistration.k8s.io/v1beta1`.
     api: tuple[str, ...] = ()
+    #: The version of Kubernetes whose API is served; None for that which the programs need.
+    kubernetes: str | None = None
     #: Whether the energy of machines and jobs is measured.
     energy: bool = False
     #: The engine that submits and executes jobs: None for Batkube, `batsim` or `batsim:ENDPOINT` for a real Batsim.
@@ -189,6 +191,7 @@ class Scenario:
             "catalogue": None if self.catalogue is None else str(self.catalogue),
             "controllers": self.controllers,
             "api": list(self.api),
+            "kubernetes": self.kubernetes,
             "energy": self.energy,
             "engine": self.engine,
             "until": None if self.until is None else format_seconds(self.until),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
+from batkube.cluster.kinds import KubernetesVersion
 from batkube.files.yaml_reader import read_yaml
 from batkube.kernel.errors import InputError
 from batkube.schedulers.clocks import ClockKind
@@ -31,6 +32,8 @@ class VersionVariant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
     replace: dict[str, str] = {}
     #: Deprecated API versions that it uses and that current Kubernetes no longer serves.
     needs: tuple[GroupVersion, ...] = ()
+    #: The version of Kubernetes whose API it needs; "" for that of the entry.
+    kubernetes: KubernetesVersion | Literal[""] = ""
     #: Fields of its configuration file that differ.
     configuration: dict[str, Any] = {}
     #: Paths of its definitions, if they differ.
@@ -80,6 +83,8 @@ class CatalogueEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
     environment: dict[str, str] = {}
     #: Deprecated API versions that it uses and that current Kubernetes no longer serves.
     needs: tuple[GroupVersion, ...] = ()
+    #: The version of Kubernetes whose API it needs; "" for any.
+    kubernetes: KubernetesVersion | Literal[""] = ""
     #: Folders and files of the module that contain its CustomResourceDefinitions.
     definitions: tuple[str, ...] = ()
     #: Objects that must exist before it starts.

@@ -29,6 +29,8 @@ class ProgramStart(msgspec.Struct, frozen=True):
     scheduler_name: str
     #: Deprecated API versions that it uses and that current Kubernetes no longer serves.
     needs: tuple[str, ...] = ()
+    #: The version of Kubernetes whose API it needs; "" for any.
+    kubernetes: str = ""
     #: Whether it supports virtual time.
     virtual: bool = True
     #: Whether it reacts to any change in the folder of its configuration file.
@@ -146,6 +148,7 @@ def program_start(title: str, catalogue: Catalogue | None = None) -> ProgramStar
         filled({**entry.configuration, **variant.configuration}),
         entry.scheduler_name,
         tuple(dict.fromkeys((*entry.needs, *variant.needs))),
+        variant.kubernetes or entry.kubernetes,
         entry.virtual,
         watches_configuration=entry.watches_configuration,
         files=filled(entry.files),

@@ -23,6 +23,7 @@ from batkube.api.connections.event_loop.server_connections import EventLoopTimer
 from batkube.api.connections.event_loop.webhook_transport import WebhookThreads, call_webhook
 from batkube.api.requests.users import MASTERS, authenticated_user
 from batkube.api.verbs.handlers.logs import ContainerLogs
+from batkube.cluster.kinds import DEFAULT_API, ServedApi
 from batkube.cluster.kubeconfigs import kubeconfig
 from batkube.cluster.mapping import ANNOTATION_SPEED
 from batkube.cluster.pods.usage import PodUsage
@@ -96,7 +97,7 @@ class ServeOptions:
     rules: tuple[ContainerRule, ...] = ()
     token_file: Path | None = None
     #: API versions to enable in addition to the default ones.
-    api: tuple[str, ...] = ()
+    api: ServedApi = DEFAULT_API
     seed: int = 0
     #: Whether to log a bug and continue, instead of shutting down.
     keep_going: bool = False
@@ -118,7 +119,7 @@ def serve(
 ) -> None:
     """Serve until interrupted. Calls `announce` once requests are accepted and the kubeconfig is written.
 
-    `observe` is called with the world of the cluster before that; it must not change it.
+    Before that, `observe` is called with the world of the cluster, which it must not change.
     A bug shuts the service down and is raised, unless `keep_going` is set.
     """
     cluster = ServedCluster(options, observe)
@@ -203,7 +204,7 @@ class ServedCluster:
             usage=usage,
             specials={} if is_bare else {"pods/log": ContainerLogs(world.store).handle},
             notes=world.notes,
-            more_versions=options.api,
+            kinds=options.api,
             descriptions=DescriptionSources(
                 types=functools.partial(read_field_descriptions, cache=cache_folder()),
                 columns=functools.partial(read_column_descriptions, cache=cache_folder()),

@@ -47,7 +47,7 @@ from batkube.simulation.parts.energy import EnergyParts, create_energy_parts
 from batkube.simulation.parts.machine_states import record_machine_states
 from batkube.simulation.parts.peer_connection import connect_peer, outcome_listener
 from batkube.simulation.preparation.input_notes import note_inputs
-from batkube.simulation.preparation.inputs import Inputs, served_api_versions
+from batkube.simulation.preparation.inputs import Inputs, served_api
 from batkube.simulation.preparation.job_forms import admission_kinds, job_creator_of
 from batkube.simulation.preparation.timeline import start_timeline
 from batkube.timing.loop import Loop
@@ -269,7 +269,7 @@ def _create_server(world: World, inputs: Inputs, rules: ContainerRules) -> RunSe
 
     conflicts = SchedulerConflicts(world) if inputs.scenario.more_schedulers else None
     server = make_server(
-        world, PodUsage(world.store, rules), served_api_versions(inputs.scenario, inputs.external_programs), conflicts
+        world, PodUsage(world.store, rules), served_api(inputs.scenario, inputs.external_programs), conflicts
     )
     install(inputs.prerequisites, server.api.manifest_client(server.token))
     return server

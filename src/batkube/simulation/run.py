@@ -231,7 +231,7 @@ def execute(
 
 
 def _with_partial_results(failure: RunFailed | Bug, folder: OutputFolder) -> RunFailed | Bug:
-    """Return the failure with the place of the results so far."""
+    """Return the failure, extended by where the partial results are."""
     text = f"what was computed until then is in {folder.path}"
     return as_bug(failure, text) if isinstance(failure, Bug) else RunFailed(f"{failure}\n  {text}")
 

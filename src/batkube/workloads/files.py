@@ -90,7 +90,7 @@ def _standard_input() -> bytes:
 
 
 def raw_bytes(path: Path) -> bytes:
-    """Return all of `path` as it is, without unpacking."""
+    """Return the content of `path`, not decompressed."""
     with _open_raw(path) as raw:
         return raw.read()
 

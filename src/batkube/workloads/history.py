@@ -1,7 +1,7 @@
 """The history of a workload file: the commands that made it, each with its options, its sources and what it changed.
 
-A converted trace is not the trace. Its header therefore has a *step* for each command, oldest first, as one line of
-JSON: in comments of SWF and manifests, in a key of Batsim JSON. A conversion of a converted file keeps the steps.
+A converted trace differs from the original. Its header therefore has a *step* for each command, oldest first, as a line
+of JSON: in comments of SWF and manifests, in a key of Batsim JSON. A conversion of a converted file keeps the steps.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> list[str]:
-        """What was changed, and the notes, as phrases with their numbers."""
+        """The counts of changes and of notes, as phrases."""
         changes = [f"{count:,} {what}" for what, count in self.changes.items()]
         return [*changes, *(f"{count:,} × {message}" for message, count in self.notes.items())]
 
@@ -82,12 +82,12 @@ def step_text(step: Step) -> str:
 
 
 def steps_in(values: Iterable[str]) -> tuple[tuple[Step, ...], int]:
-    """Parse steps from lines of JSON; the number counts those that are not readable."""
+    """Parse steps from lines of JSON. Also return the number of steps that are not readable."""
     return _readable(lambda value: msgspec.json.decode(value, type=Step), values)
 
 
 def converted_steps(values: object) -> tuple[tuple[Step, ...], int]:
-    """Return steps from decoded JSON; the number counts those that are not readable."""
+    """Convert steps from decoded JSON. Also return the number of steps that are not readable."""
     if not isinstance(values, list):
         return (), int(values is not None)
     return _readable(lambda value: msgspec.convert(value, Step), values)

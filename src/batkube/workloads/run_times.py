@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration
-from batkube.workloads.model import Composed, Delay, Profile
+from batkube.workloads.model import Composed, Delay, Job, Profile
 
 
 class RunTime(NamedTuple):
@@ -42,6 +43,15 @@ def run_time(profile: Profile) -> Duration | None:
         return run_time_of(profile, _fixed_length).length
     except _DependsOnMachinesError:
         return None
+
+
+def fixed_run_time(job: Job, source: str, file_format: str) -> Duration:
+    """Return the run time of a job, which a file format needs. Raises InputError if it depends on the machines."""
+    run = run_time(job.profile)
+    if run is None:
+        problem = f"its profile {job.profile.name!r} has no fixed run time, which {file_format} needs"
+        raise InputError(source, at=f"job {job.name}", problem=problem, remedy="write Batsim JSON (.json)")
+    return run
 
 
 def _fixed_length(profile: Profile) -> Duration:

@@ -265,9 +265,8 @@ def test_shared_parts_are_encoded_equally_in_all_objects() -> None:
     assert [protobuf.encode(pod, POD) for pod in reversed(pods)] == apart[::-1]
 
 
-@pytest.mark.parametrize("resource", STORED, ids=lambda resource: resource.storage)
 @QUICK
-@given(data=st.data())
+@given(data=st.data(), resource=st.sampled_from(STORED))
 def test_a_stored_object_is_encoded_as_with_its_version_in_it(data: st.DataObject, resource: Resource) -> None:
     value = data.draw(values(resource.schema))
     metadata = {name: part for name, part in value.get("metadata", {}).items() if name != "resourceVersion"}

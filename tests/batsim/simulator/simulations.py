@@ -52,6 +52,21 @@ def on_first_machines(kind: str, data: Mapping[str, Any]) -> list[Decision]:
     return [("EXECUTE_JOB", {"job_id": data["job_id"], "alloc": f"0-{data['job']['res'] - 1}"})]
 
 
+def and_call(at: float) -> Callable[[str, Mapping[str, Any]], list[Decision]]:
+    """Execute jobs on the first machines, and request a call at a date after each."""
+
+    def react(kind: str, data: Mapping[str, Any]) -> list[Decision]:
+        decisions = on_first_machines(kind, data)
+        return [*decisions, ("CALL_ME_LATER", {"timestamp": at})] if decisions else []
+
+    return react
+
+
+def kinds_at(events: Sequence[tuple[float, str, Mapping[str, Any]]], date: float) -> list[str]:
+    """Return the types of the events at a date, except for the end of the simulation."""
+    return [kind for at, kind, _ in events if at == date and kind != "SIMULATION_ENDS"]
+
+
 class EitherBatsim:
     """Runs simulations with our Batsim or the real one."""
 

@@ -100,7 +100,7 @@ def test_a_run_without_its_journal_cannot_be_shown(study: Path) -> None:
 def test_the_page_of_a_run_stays_after_it(study: Path) -> None:
     with shown(study, *RUN, "--quiet", "--page", "--out", "live") as (url, process):
         assert process.stdout is not None
-        assert any("the page stays" in line for line in process.stdout)
+        assert any("the page is served until Ctrl-C" in line for line in process.stdout)
         assert "connect-src 'self'" in fetch(url)
         answer = fetch(f"{url}deltas?since=")
         assert '"isOver":true' in answer

@@ -6,25 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from tests.commands import run_in_process
+from tests.outputs.measures.user_runs import simulated
 
-import batkube
 from batkube.kernel.errors import InputError
 from batkube.outputs.measures.fairness import gini_coefficient, indices_of, users_frame
 from batkube.outputs.measures.metric_columns import column_of
-from batkube.outputs.results import Results
-
-#: On one machine under fcfs: job 1 of ann runs from 0 to 100, job 2 of bob waits from 10 and runs to 200, job 3 of ann
-#: waits from 20 and runs to 300. cy's job 4 runs alone from 400 to 500.
-ROWS = ((1, 0, "1"), (2, 10, "2"), (3, 20, "1"), (4, 400, "3"))
-
-
-def simulated(folder: Path, name: str, users: str = "123") -> Results:
-    trace = folder / f"{name}.swf"
-    lines = [f"{n} {at} -1 100 1 -1 -1 1 900 -1 1 {user} -1 -1 1 1 -1 -1\n" for n, at, user in ROWS if user in users]
-    trace.write_text("; MaxProcs: 1\n" + "".join(lines))
-    batkube.run(workload=trace, platform="1x1", scheduler="policy:fcfs", out=folder / name)
-    return Results(folder / name)
 
 
 def test_measures_of_users_are_as_computed_by_hand(tmp_path: Path) -> None:
@@ -75,35 +61,3 @@ def test_indices_are_those_of_the_literature() -> None:
 def test_equal_misery_has_a_perfect_index_which_no_table_marks_as_best() -> None:
     assert gini_coefficient([86_400.0] * 9) == pytest.approx(0)
     assert column_of("fairness_by_user").better == 0
-
-
-def test_the_command_prints_indices_and_writes_all_users(tmp_path: Path) -> None:
-    simulated(tmp_path, "all")
-    simulated(tmp_path, "solo", "2")
-    output = run_in_process(tmp_path, "fairness", "all", "--solo", "solo", "--csv", "users.csv").stdout
-    table = pd.read_csv(tmp_path / "users.csv", dtype={"user": str}).set_index("user")
-    again = run_in_process(tmp_path, "fairness", "all", "--csv", "users.csv")
-
-    assert "slowdown against a solo run" in output
-    assert " ".join(next(line for line in output.splitlines() if "mean wait" in line).split()).startswith("mean wait 3")
-    assert table.loc["2", "solo_slowdown"] == pytest.approx(1.9)
-    assert (again.returncode, "already exists" in again.stderr) == (2, True)
-
-
-def test_a_run_of_one_user_is_refused(tmp_path: Path) -> None:
-    simulated(tmp_path, "one", "2")
-
-    assert "at least two" in run_in_process(tmp_path, "fairness", "one").stderr
-
-
-def test_shares_of_users_are_drawn_over_time_and_runs_have_labels(tmp_path: Path) -> None:
-    simulated(tmp_path, "all")
-    chart = ("chart", "users", "all", "all", "-o", "u.svg", "--label", "one", "--label", "two")
-    result = run_in_process(tmp_path, *chart)
-    compared = run_in_process(tmp_path, "compare", "all", "all", "--label", "one", "--label", "two")
-    short = run_in_process(tmp_path, "compare", "all", "all", "--label", "one")
-
-    assert result.returncode == 0, result.stderr
-    assert (tmp_path / "u.svg").stat().st_size > 5000
-    assert "Jobs, against one" in compared.stdout
-    assert (short.returncode, "given 1 times, for 2 runs" in short.stderr) == (2, True)

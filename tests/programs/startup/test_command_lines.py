@@ -14,6 +14,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from batkube.cluster.kinds import DEFAULT_KUBERNETES
 from batkube.kernel.errors import InputError
 from batkube.programs.program import ExternalProgram
 from batkube.programs.selection.external_programs import external_programs, program_configuration
@@ -21,6 +22,7 @@ from batkube.programs.startup.command_lines import (
     ProgramFolder,
     command_line,
     required_api_versions,
+    required_kubernetes,
     served_scheduler_names,
 )
 from batkube.programs.startup.extenders import ExtenderProxy
@@ -102,6 +104,16 @@ def test_an_old_version_gets_its_own_configuration_and_api_versions(tmp_path: Pa
     assert content["healthzBindAddress"] == content["metricsBindAddress"] == "127.0.0.2:4711"
     assert required_api_versions([_scheduler(), scheduler, scheduler]) == ["policy/v1beta1"]
     assert required_api_versions([_scheduler()]) == []
+
+
+def test_a_program_chooses_the_version_of_kubernetes_that_it_needs() -> None:
+    gangs, any_version = _scheduler("kube-scheduler-gangs@1.37.1"), _scheduler()
+
+    assert required_kubernetes([any_version, gangs], None) == required_kubernetes([gangs], "1.37") == "1.37"
+    assert required_kubernetes([_scheduler("kube-scheduler@1.37.1")], None) == "1.37"
+    assert (required_kubernetes([any_version], None), required_kubernetes([], "1.36")) == (DEFAULT_KUBERNETES, "1.36")
+    with pytest.raises(InputError, match=r"kube-scheduler-gangs@1\.37\.1 needs the API of Kubernetes 1\.37"):
+        required_kubernetes([gangs], "1.34")
 
 
 def test_the_users_configuration_is_passed_on_except_for_the_kubeconfig(tmp_path: Path) -> None:

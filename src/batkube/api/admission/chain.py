@@ -45,6 +45,7 @@ _MUTATING: dict[str, tuple[Plugin, ...]] = {
         default_tolerations.add_default_tolerations,
         runtime_classes.apply_runtime_class,
     ),
+    "podgroups.scheduling.k8s.io": (priorities.set_group_priority,),
     "pods/resize": (limit_ranges.apply_default_limits,),
     "volumeattributesclasses.storage.k8s.io": (resource_defaults.add_protection_finalizer,),
 }

@@ -154,26 +154,23 @@ def role_binding_cells(value: KubeObject, now: Instant) -> list[Any]:
     ]
 
 
+def _role_kind(validate: ValidateCreate) -> Kind:
+    return Kind(strategy=UPSERT, rules=ValidationRules(validate, _update_validator(validate)))
+
+
+def _binding_kind(validate: ValidateCreate) -> Kind:
+    return Kind(
+        defaults={"v1": set_role_binding_defaults},
+        strategy=UPSERT,
+        rules=ValidationRules(validate, _update_validator(validate)),
+        cells=role_binding_cells,
+    )
+
+
 #: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
-    "clusterrolebindings.rbac.authorization.k8s.io": Kind(
-        defaults={"v1": set_role_binding_defaults},
-        strategy=UPSERT,
-        rules=ValidationRules(_validate_cluster_role_binding, _update_validator(_validate_cluster_role_binding)),
-        cells=role_binding_cells,
-    ),
-    "clusterroles.rbac.authorization.k8s.io": Kind(
-        strategy=UPSERT,
-        rules=ValidationRules(_validate_cluster_role, _update_validator(_validate_cluster_role)),
-    ),
-    "rolebindings.rbac.authorization.k8s.io": Kind(
-        defaults={"v1": set_role_binding_defaults},
-        strategy=UPSERT,
-        rules=ValidationRules(_validate_role_binding, _update_validator(_validate_role_binding)),
-        cells=role_binding_cells,
-    ),
-    "roles.rbac.authorization.k8s.io": Kind(
-        strategy=UPSERT,
-        rules=ValidationRules(_validate_role, _update_validator(_validate_role)),
-    ),
+    "clusterrolebindings.rbac.authorization.k8s.io": _binding_kind(_validate_cluster_role_binding),
+    "clusterroles.rbac.authorization.k8s.io": _role_kind(_validate_cluster_role),
+    "rolebindings.rbac.authorization.k8s.io": _binding_kind(_validate_role_binding),
+    "roles.rbac.authorization.k8s.io": _role_kind(_validate_role),
 }

@@ -85,9 +85,13 @@ def difference(fields: FieldSet, others: FieldSet) -> FieldSet:
 
 def _node_difference(node: FieldSet, other: FieldSet) -> FieldSet | None:
     """Return what remains of a node, or None."""
-    stays = is_member(node) and not is_member(other)
     below = difference({element: child for element, child in node.items() if element != "."}, other)
-    if stays:
+    return _node_with(below, is_itself_member=is_member(node) and not is_member(other))
+
+
+def _node_with(below: FieldSet, *, is_itself_member: bool) -> FieldSet | None:
+    """Return the node of a path, given the set below it; None if neither has members."""
+    if is_itself_member:
         return {".": LEAF, **below} if below else LEAF
     return below or None
 
@@ -107,9 +111,7 @@ def intersection(first: FieldSet, second: FieldSet) -> FieldSet:
 def _node_intersection(first: FieldSet, second: FieldSet) -> FieldSet | None:
     below = intersection(first, second)
     below.pop(".", None)
-    if is_member(first) and is_member(second):
-        return {".": LEAF, **below} if below else LEAF
-    return below or None
+    return _node_with(below, is_itself_member=is_member(first) and is_member(second))
 
 
 def without(fields: FieldSet, excluded: FieldSet) -> FieldSet:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from batkube.kernel.varints import BYTES, FIXED64, VARINT, encode_signed_varint, field_tag, length_delimited
+from batkube.protobuf.varints import BYTES, FIXED64, VARINT, encode_signed_varint, field_tag, length_delimited
 
 Document = dict[str, Any]
 Write = Callable[[int, Any], bytes]

@@ -18,7 +18,7 @@ from batkube.api.wire.encoding import WIRE_TYPES, protobuf_fields
 from batkube.api.wire.values import BODY_READERS, Json, as_signed
 from batkube.api.wire.wrapper_messages import wrapper_of
 from batkube.cluster.schemas import Field, Schema, Shape
-from batkube.kernel.varints import BYTES, END_GROUP, VARINT, UnexpectedEnd, WireError, read_varint, skip_field
+from batkube.protobuf.varints import BYTES, END_GROUP, VARINT, UnexpectedEnd, WireError, read_varint, skip_field
 
 ReadValue = Callable[[bytes, int, int], Json]
 """Returns the value between two positions of the data."""

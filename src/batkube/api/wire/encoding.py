@@ -21,7 +21,7 @@ import msgspec
 from batkube.api.wire.values import BODY_WRITERS, ZERO_VALUES, Json
 from batkube.api.wire.wrapper_messages import wrapper_of
 from batkube.cluster.schemas import Field, Schema, Shape
-from batkube.kernel.varints import (
+from batkube.protobuf.varints import (
     BYTES,
     FIXED64,
     SMALL_VARINT_COUNT,

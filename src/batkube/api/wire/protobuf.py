@@ -20,7 +20,7 @@ from batkube.api.wire.encoding import message_encoder_of
 from batkube.api.wire.values import fields, go_text
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import KubeObject
-from batkube.kernel.varints import UnexpectedEnd, WireError, length_delimited
+from batkube.protobuf.varints import UnexpectedEnd, WireError, length_delimited
 
 __all__ = [
     "Envelope",

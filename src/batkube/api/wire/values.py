@@ -25,7 +25,7 @@ from batkube.kernel.instants import (
     rfc3339_micro,
 )
 from batkube.kernel.memo import memoized
-from batkube.kernel.varints import (
+from batkube.protobuf.varints import (
     BYTES,
     VARINT,
     UnexpectedEnd,

@@ -1,4 +1,4 @@
-"""`batkube explain`: why a job, pod or node was where it was."""
+"""`batkube explain`: why a job or pod waited and ran where it did, and what happened on a node."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ def explain(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, with complete lists.")] = False,
 ) -> None:
-    """Explain why a job, pod or node was where it was.
+    """Explain why a job waited, and why it ran where it did.
 
-    Who held what it needed while it waited, who overtook it and by which rule, each failed attempt, and why its node
-    was chosen. A run with --explain records the schedulers' own reasons, too.
+    The explanation of a job or a pod has the jobs that held the resources it needed, the jobs that overtook it and by
+    which rule, each failed attempt, and why its node was chosen. That of a node has what ran on it. A run with
+    --explain records the schedulers' own reasons, too.
 
     \b
     batkube explain out 'w0!17'

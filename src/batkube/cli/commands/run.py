@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from batkube.cli.options.page import PageOption, ShownCluster, page_of_run
+from batkube.cli.options.page import PageOption, PageSession, page_of_run
 from batkube.cli.options.trust import Trust, confirmation
 from batkube.cli.output.run_results import print_results
 from batkube.cli.process.exit_codes import FAILED
@@ -82,6 +82,13 @@ _Api = Annotated[
     typer.Option(
         metavar="VERSION",
         help="Enable an optional API version, e.g. admissionregistration.k8s.io/v1beta1; may be repeated.",
+    ),
+]
+_Kubernetes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VERSION",
+        help="The version of Kubernetes whose API is served: 1.34 to 1.37; by default 1.34, or what a program needs.",
     ),
 ]
 _Until = Annotated[
@@ -202,6 +209,7 @@ def run(
     attach: _Attach = None,
     controllers: _Controllers = None,
     api: _Api = None,
+    kubernetes: _Kubernetes = None,
     until: _Until = None,
     audit: _Audit = None,
     deterministic: _Deterministic = None,
@@ -249,15 +257,15 @@ def run(
         record = _execute(parsed_scenario, out, live_page, force=force, pack=pack, quiet=quiet)
         violations = print_results(out, Counter(outcome.state for outcome in record.simulation.all_outcomes), quiet)
         if live_page is not None:
-            live_page.keep()
+            live_page.wait_for_interrupt()
     if strict and violations:
         raise typer.Exit(FAILED)
 
 
 def _execute(
-    scenario: Scenario, out: Path, live_page: ShownCluster | None, *, force: bool, pack: bool, quiet: bool
+    scenario: Scenario, out: Path, live_page: PageSession | None, *, force: bool, pack: bool, quiet: bool
 ) -> RunRecord:
-    """Execute a scenario with a display of its progress, and with its page if it has one."""
+    """Execute a scenario with a progress display and, with --page, its page."""
     with progress_display(quiet) as progress:
         return execute(
             scenario,

@@ -12,7 +12,7 @@ import typer
 
 from batkube.cli.commands.run import build_scheduler, policy_arguments
 from batkube.cli.options.page import PageOption, page_of_run
-from batkube.cluster.kinds import validate_versions
+from batkube.cluster.kinds import DEFAULT_KUBERNETES, ServedApi, validate_kubernetes, validate_versions
 from batkube.kernel.errors import InputError
 from batkube.policies.interface import Policy
 from batkube.policies.registry.catalogue import load_policy
@@ -65,6 +65,9 @@ _Api = Annotated[
         help="Enable an optional API version, e.g. admissionregistration.k8s.io/v1beta1; may be repeated.",
     ),
 ]
+_Kubernetes = Annotated[
+    str, typer.Option(metavar="VERSION", help="The version of Kubernetes whose API is served: 1.34 to 1.37.")
+]
 _KeepGoing = Annotated[
     bool,
     typer.Option("--keep-going", help="Log an internal error and continue, instead of stopping the server."),
@@ -85,6 +88,7 @@ def serve(
     rules: _Rules = None,
     token_auth_file: _Tokens = None,
     api: _Api = None,
+    kubernetes: _Kubernetes = DEFAULT_KUBERNETES,
     bare: _Bare = False,
     keep_going: _KeepGoing = False,
     seed: Annotated[int, typer.Option(metavar="N", help="The seed of every random stream.")] = 0,
@@ -100,6 +104,7 @@ def serve(
 
     _check_options(platform, out, speed, bare)
     assert out is not None
+    kubernetes = validate_kubernetes(kubernetes, "--kubernetes")
     service = ServeOptions(
         platform=None if platform is None or bare else read_platform(platform),
         out=out,
@@ -115,7 +120,7 @@ def serve(
         latencies=None if latencies is None else read_latencies(latencies),
         rules=() if rules is None else read_rules(rules),
         token_file=token_auth_file,
-        api=validate_versions(api or [], "--api"),
+        api=ServedApi(kubernetes, validate_versions(api or [], "--api", kubernetes=kubernetes)),
         seed=seed,
         keep_going=keep_going,
         command=["batkube", *sys.argv[1:]],

@@ -1,4 +1,4 @@
-"""The option --page of `run` and `serve`: a page that shows the cluster while it lives."""
+"""The option --page of `run` and `serve`: a page that shows the cluster during the run."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from batkube.simulation.assembly import Simulation
 
 PageOption = Annotated[
-    bool, typer.Option("--page", help="Show the cluster in a browser meanwhile; prints the address of the page.")
+    bool, typer.Option("--page", help="Serve a page that shows the cluster during the run; prints its address.")
 ]
 
 
-class ShownCluster:
-    """The page of a cluster, once there is one."""
+class PageSession:
+    """Serves the page of a cluster, once the cluster exists."""
 
     def __init__(self, name: str, stack: contextlib.ExitStack) -> None:
         self._name = name
@@ -28,11 +28,11 @@ class ShownCluster:
         self._page: LivePage | None = None
 
     def start(self, simulation: Simulation) -> None:
-        """Show the cluster of a run."""
+        """Serve the page of a run's cluster."""
         self.show(simulation.world, "a run in progress")
 
     def show(self, world: World, summary: str, *, from_now: bool = False) -> None:
-        """Show a cluster; the time on the page counts from the start of the run, or from now."""
+        """Serve the page of a cluster. Its times count from the start of the run, or from now."""
         from batkube.kernel.instants import START
         from batkube.page.live.live_page import LivePage
 
@@ -40,18 +40,18 @@ class ShownCluster:
         self._page = self._stack.enter_context(page)
         typer.echo(f"showing at {page.url}", err=True)
 
-    def keep(self) -> None:
-        """Keep the page of a run that is over, until Ctrl-C."""
+    def wait_for_interrupt(self) -> None:
+        """Serve the page of the finished run until Ctrl-C."""
         if self._page is None:
             return
         self._page.finish()
-        typer.echo("the run is over; the page stays until Ctrl-C", err=True)
+        typer.echo("the run has ended; the page is served until Ctrl-C", err=True)
         with contextlib.suppress(KeyboardInterrupt):
             self._page.wait()
 
 
 @contextlib.contextmanager
-def page_of_run(out: Path) -> Iterator[ShownCluster]:
-    """Yield what shows the cluster of a run; its server is stopped at the end."""
+def page_of_run(out: Path) -> Iterator[PageSession]:
+    """Yield the page session of a run; its server is stopped at the end."""
     with contextlib.ExitStack() as stack:
-        yield ShownCluster(out.name, stack)
+        yield PageSession(out.name, stack)

@@ -35,7 +35,7 @@ def step_of(context: typer.Context, jobs: int, changes: dict[str, int]) -> Step:
 
 
 def _words(context: typer.Context) -> Iterator[str]:
-    """Yield the parameters that differ from their defaults, as on the command line."""
+    """Yield the parameters that differ from their defaults, as words of a command line."""
     for parameter in context.command.params:
         value = context.params.get(str(parameter.name))
         if parameter.name in UNRECORDED or value == parameter.get_default(context) or value in (None, (), []):

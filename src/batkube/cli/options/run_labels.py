@@ -16,11 +16,11 @@ Labels = Annotated[
 
 
 def labels_for(count: int, labels: Sequence[str] | None) -> Sequence[str]:
-    """Return a label per run, empty for default names. Raises InputError for another number, or equal labels."""
+    """Return a label per run, empty for default names. Raises InputError if some are missing or equal."""
     if not labels:
         return [""] * count
     if len(labels) != count:
-        problem = f"is given {len(labels)} times, for {count} runs"
+        problem = f"is given {len(labels)} times for {count} runs"
         raise InputError("--label", problem=problem, remedy="give one per DIR, in the same order, or none")
     if "" in labels or len(set(labels)) < count:
         raise InputError("--label", problem="is empty or given twice", remedy="use a different name for each run")

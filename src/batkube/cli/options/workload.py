@@ -48,7 +48,9 @@ CpuNorm = Annotated[
 WalltimeFromRunTime = Annotated[str | None, typer.Option(help="Set each walltime to this many times the run time.")]
 WalltimeFill = Annotated[
     str | None,
-    typer.Option(help="Give walltimes to jobs without: factor:1.5, noisy:2, a distribution in seconds, tsafrir[:MAX]."),
+    typer.Option(
+        help="Set the walltimes of jobs that have none: factor:1.5, noisy:2, a distribution in seconds, tsafrir[:MAX]."
+    ),
 ]
 MinSize = Annotated[int | None, typer.Option(min=1, help="Keep the jobs of at least this size.")]
 MaxSize = Annotated[int | None, typer.Option(min=1, help="Keep the jobs of at most this size.")]

@@ -65,6 +65,8 @@ class PodGroupApi(NamedTuple):
     has_queues: bool = True
     #: Whether a PodGroup has `minResources`; that of kube-batch 0.5 does not.
     has_min_resources: bool = True
+    #: Whether it is that of Kubernetes itself: a pod names its group in its spec, and a PodGroup has a policy.
+    is_native: bool = False
 
     @property
     def group(self) -> str:
@@ -84,7 +86,8 @@ class PodGroupApi(NamedTuple):
         return {self.annotation: name} if self.annotation else {}
 
 
-#: The APIs of kube-batch (two versions), the coscheduling plugin of scheduler-plugins, and Volcano.
+NATIVE_POD_GROUPS = "scheduling.k8s.io/v1beta1"
+#: The APIs of kube-batch (two versions), the coscheduling plugin of scheduler-plugins, Volcano, and Kubernetes 1.37.
 POD_GROUP_APIS = {
     api.api_version: api
     for api in (
@@ -92,6 +95,7 @@ POD_GROUP_APIS = {
         PodGroupApi("scheduling.sigs.dev/v1alpha2", has_min_resources=False),
         PodGroupApi("scheduling.x-k8s.io/v1alpha1", "", "scheduling.x-k8s.io/pod-group", has_queues=False),
         PodGroupApi("scheduling.volcano.sh/v1beta1"),
+        PodGroupApi(NATIVE_POD_GROUPS, "", has_queues=False, has_min_resources=False, is_native=True),
     )
 }
 VOLCANO_JOBS = "batch.volcano.sh/v1alpha1"
@@ -162,6 +166,11 @@ class GroupedPodFactory(GangPodFactory):
         """Return the annotations, including the group if the API names it in an annotation."""
         return super().annotations_of(job) | self.pod_group_api.group_annotations(object_name(job))
 
+    def spec_of(self, job: Job) -> KubeObject:
+        """Return the spec of a pod, including the group if the API names it there."""
+        spec = super().spec_of(job)
+        return {**spec, "schedulingGroup": {"podGroupName": object_name(job)}} if self.pod_group_api.is_native else spec
+
 
 def _metadata(job: Job, labels: dict[str, str]) -> KubeObject:
     return {
@@ -174,7 +183,14 @@ def _metadata(job: Job, labels: dict[str, str]) -> KubeObject:
 
 def pod_group_of(job: Job, api: PodGroupApi, labels: dict[str, str]) -> KubeObject:
     """Return the PodGroup of `job`: no pod starts before all of them can, or as many as the gang's terms require."""
-    spec: KubeObject = {"minMember": job.gang.min_member or job.size}
+    size = job.gang.min_member or job.size
+    if api.is_native:
+        # Kubernetes: api/scheduling/v1beta1/types.go, PodGroupSpec. The WorkloadRef is optional.
+        spec: KubeObject = {"schedulingPolicy": {"gang": {"minCount": size}}}
+        if job.priority:
+            spec["priorityClassName"] = priority_class_name(job.priority)
+        return {"apiVersion": api.api_version, "kind": "PodGroup", "metadata": _metadata(job, labels), "spec": spec}
+    spec = {"minMember": size}
     if job.gang.min_resources and api.has_min_resources:
         spec["minResources"] = {name: format_amount(name, amount) for name, amount in job.gang.min_resources}
     if api.has_queues:

@@ -1,4 +1,4 @@
-"""Responses whose head must arrive in time: a timeout of a socket holds for each piece, however small."""
+"""HTTP responses with a deadline for the complete head. A socket's own timeout applies to each received piece."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _TimedReader(io.RawIOBase):
-    """Reads from a socket, and raises TimeoutError once its timeout has passed in total."""
+    """Reads from a socket; raises TimeoutError if all reads together take longer than its timeout."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
@@ -36,7 +36,7 @@ class _TimedReader(io.RawIOBase):
         return self._raw.readinto(buffer)
 
     def end_deadline(self) -> None:
-        """Apply the timeout to each piece from now on."""
+        """Apply the timeout to each single read from now on."""
         self._socket.settimeout(self._timeout_s)
         self._timeout_s = None
 
@@ -63,7 +63,7 @@ class TimedResponse(HTTPResponse):
 
 
 def time_responses(manager: Any) -> None:  # noqa: ANN401 - of urllib3
-    """Have the connections of a pool manager bound the time of heads."""
+    """Make the connections of a pool manager use `TimedResponse`."""
 
     def timed(pool: type[Any]) -> type[Any]:
         connection = type(pool.ConnectionCls.__name__, (pool.ConnectionCls,), {"response_class": TimedResponse})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import ipaddress
-import socket
+from socket import inet_aton, inet_ntoa
 
 from batkube.cluster.store import KubeObject
 
@@ -29,11 +29,11 @@ class AddressPool:
 
     def _text_of(self, index: int) -> str:
         """Return the address at an index of the network."""
-        return socket.inet_ntoa((self._first + index).to_bytes(4))
+        return inet_ntoa((self._first + index).to_bytes(4))
 
     def release(self, address: str) -> None:
         """Release `address` for reuse."""
-        heapq.heappush(self._free, int.from_bytes(socket.inet_aton(address)) - self._first)
+        heapq.heappush(self._free, int.from_bytes(inet_aton(address)) - self._first)
 
 
 def internal_ip_of(node: KubeObject | None) -> str:

@@ -2,7 +2,7 @@
 
 Kubernetes: staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go. Each node whose kubelet runs has a
 Lease in namespace kube-node-lease, renewed every ten seconds since its registration or return. Nodes that registered at
-one instant renew in one batch.
+the same instant renew in one batch.
 """
 
 from __future__ import annotations

@@ -151,9 +151,9 @@ class _Planner:
             self._cached("policy", (name, *arguments.items()), lambda: self._policy_check(name, arguments))
 
     def _check_sample(self, recipe: WorkloadRecipe, trace: Path, seed: int) -> None:
-        """Reject a sample that the trace does not have, such as a window longer than it.
+        """Reject a sample that the trace cannot provide, such as a window longer than the trace.
 
-        Whether there is one hardly depends on the seed, so it is tried with the first one of each recipe.
+        Only the first seed of each recipe is tried, because the result hardly depends on the seed.
         """
         options = json.dumps(dict(recipe.options), sort_keys=True, default=str)
         workload = self._cached("trace", (trace,), lambda: read_workload(trace))

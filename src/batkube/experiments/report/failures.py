@@ -58,8 +58,8 @@ def fidelity_section(findings: Findings) -> Section:
         content: Markup = paragraph("Everything that the runs requested is modelled: there are no notes.")
     else:
         content = notes_table(notes, of_runs=len(findings.runs))
-    doubts = [paragraph(f"{note[:1].upper()}{note[1:]}.", class_="warning") for note in sanity_notes(findings.folder)]
-    return Section("fidelity", "Fidelity", join((*doubts, content)))
+    warnings = [paragraph(f"{note[:1].upper()}{note[1:]}.", class_="warning") for note in sanity_notes(findings.folder)]
+    return Section("fidelity", "Fidelity", join((*warnings, content)))
 
 
 def _reasons(failed: list[dict[str, Any]]) -> Markup:

@@ -129,7 +129,7 @@ def difference_between(first: GridPoint, second: GridPoint, column: MetricColumn
 def marks_of_best(points: Sequence[GridPoint], column: MetricColumn) -> list[str]:
     """Return a mark for each point: ★ (the best), ≈ (no clear difference to it), ↕ (contrary), its sign, or none.
 
-    Points that are not comparable take no part: a scheduler that over-allocates, leaves jobs out or fails wins easily.
+    Points that are not comparable are excluded: a scheduler that over-allocates, skips jobs or fails wins easily.
     """
     marks = [mark.sign if column.better else "" for mark in comparability_of_points(points)]
     for group in grouped_by_task(points) if column.better else ():

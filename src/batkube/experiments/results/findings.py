@@ -102,7 +102,7 @@ class Findings:
 
 
 def read_findings(folder: Path, baseline: Mapping[str, str] | None = None) -> Findings:
-    """Return the findings in an experiment's folder. Raises InputError, also for a baseline that it does not have."""
+    """Return the findings in an experiment's folder. Raises InputError, also if it lacks the baseline."""
     findings = Findings(folder, read_description(folder), dict(baseline or {}))
     check_names(findings.baseline, findings.axes, _BASELINE, "", "an axis")
     for axis, label in findings.baseline.items():

@@ -1,4 +1,4 @@
-"""Notes on an experiment that compares nothing: no job waited, or labels of an axis give the same numbers."""
+"""Notes on experiments without a meaningful comparison: no job waited, or labels of an axis have equal results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Row = Mapping[str, Any]
 
 
 def sanity_notes(folder: Path) -> list[str]:
-    """Return a sentence for each reason why the experiment in `folder` compares nothing, or less than it seems."""
+    """Return a sentence for each reason why the runs of the experiment in `folder` hardly differ."""
     columns = typed_columns(folder)
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     done = [row for row in rows if row[STATE] == RunState.DONE]
@@ -38,7 +38,7 @@ def sanity_notes(folder: Path) -> list[str]:
 
 
 def _notes_on_axis(rows: Sequence[_Row], axis: str, axes: Sequence[str]) -> Iterator[str]:
-    """Yield a note on the labels of an axis between which no run differs."""
+    """Yield a note on each group of labels of an axis whose runs have equal results."""
     others = [name for name in (*axes, SEED, REPEAT) if name != axis]
     results: dict[object, dict[object, object]] = {}
     for row in rows:

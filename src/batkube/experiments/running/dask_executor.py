@@ -33,7 +33,7 @@ from batkube.experiments.running.dask_tasks import (
 )
 from batkube.experiments.running.run_bundles import BundleResult, bundle_of, unpack_result
 from batkube.experiments.running.runner import RunRequest
-from batkube.experiments.running.worker_pool import WorkerFailed, WorkerProcess
+from batkube.experiments.running.worker_pool import WorkerFailed, WorkerProcess, shutdown_or_kill
 from batkube.kernel.errors import InputError
 
 if TYPE_CHECKING:
@@ -72,12 +72,8 @@ def connect(address: str, count: int | None) -> Iterator[DaskExecutor]:
             ) from error
         with client:
             workers = DaskExecutor(client, place, count or _thread_count(client, place))
-            try:
+            with shutdown_or_kill(workers):
                 yield workers
-            except BaseException:
-                workers.kill()
-                raise
-            workers.shutdown()
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection, Pipe
-from typing import IO, Any, ParamSpec, TypeVar, cast
+from typing import IO, Any, ParamSpec, Protocol, TypeVar, cast
 
 from batkube.kernel.errors import InputError
 
@@ -193,8 +193,25 @@ class InlineExecutor(Executor):
 def worker_pool(count: int) -> Iterator[WorkerPool]:
     """Yield a pool of `count` workers, which finishes its calls after the block, or is killed if the block raises."""
     workers = WorkerPool(count)
-    try:
+    with shutdown_or_kill(workers):
         yield workers
+
+
+class Stoppable(Protocol):
+    """Workers that can be stopped in two ways."""
+
+    def shutdown(self) -> None:
+        """Finish all calls, then stop."""
+
+    def kill(self) -> None:
+        """Stop at once."""
+
+
+@contextlib.contextmanager
+def shutdown_or_kill(workers: Stoppable) -> Iterator[None]:
+    """Shut workers down after the block; kill them if it raises."""
+    try:
+        yield
     except BaseException:
         workers.kill()
         raise

@@ -1,1 +1,1 @@
-"""Explain: why each job, pod and node of a finished run was where it was, when."""
+"""Explanations of a finished run: why jobs waited, where they ran and why, and how nodes were used."""

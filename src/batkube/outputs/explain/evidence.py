@@ -1,4 +1,4 @@
-"""What the journal and reasons.jsonl say about each job and pod."""
+"""Reads what journal.jsonl and reasons.jsonl contain about each job and pod."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 
 from batkube.kernel.instants import LATEST_NS, Instant
 from batkube.outputs.explain.model import FailedAttempts, JournalFact, NodeChoice, NodeScore, PlannedStart
+from batkube.outputs.explain.phrases import exact_time
 from batkube.outputs.explain.units import Unit
-from batkube.outputs.explain.words import exact_time
 from batkube.outputs.playback.cells import at_resolution
 from batkube.outputs.playback.journal_entries import read_journal
 from batkube.outputs.playback.model import JournalEntry
 from batkube.outputs.playback.playback import Playback
 
 REASONS = "reasons.jsonl"
-#: Events of the journal that change nodes, and stop what runs on them.
+#: Events of the journal that end all pods on a node.
 _NODE_LOSSES = {"fail": "failed", "remove": "was removed", "drain": "was drained", "reclaim": "was reclaimed"}
 #: Events of the journal that end a pod.
 _ENDS = ("evict", "reject", "finish")
@@ -42,7 +42,7 @@ class Evidence:
         return ""
 
     def reservations(self, unit: Unit) -> tuple[PlannedStart, ...]:
-        """Return what the policy planned for a waiting job, in order; each replaces the one before."""
+        """Return the starts that the policy planned for a waiting job, in order; each replaces the previous one."""
         return tuple(
             PlannedStart(
                 at_resolution(entry.at),
@@ -55,7 +55,7 @@ class Evidence:
         )
 
     def attempts(self, unit: Unit) -> tuple[FailedAttempts, ...]:
-        """Return the failed attempts for a unit's pods, those with the same reason one after the other as one."""
+        """Return the failed attempts to place a unit's pods; consecutive ones with the same reason are merged."""
         entries = self._reasons if self.has_reasons else self._journal
         groups: list[FailedAttempts] = []
         reason = ""
@@ -89,7 +89,7 @@ class Evidence:
         )
 
     def facts(self, unit: Unit) -> tuple[JournalFact, ...]:
-        """Return what else happened to a unit, in order of time."""
+        """Return all other recorded events of a unit, in order of time."""
         entries = [*self._of_execution(unit), *self._of_pods(self._journal, unit)]
         facts = [
             JournalFact(at_resolution(entry.at), text)
@@ -112,13 +112,13 @@ class Evidence:
         return tuple(sorted(dict.fromkeys(facts), key=lambda fact: fact.at))
 
     def _evictions_for(self, unit: Unit) -> Iterator[JournalFact]:
-        """Yield the recorded evictions that made room for a unit."""
+        """Yield the recorded evictions that freed resources for a unit."""
         names = {unit.name, *(pod.name for pod in unit.pods)}
         for entry in self._evictions:
             at = at_resolution(entry.at)
             if entry.fields.get("by") in names and unit.queued <= at <= unit.wait_end:
                 victim = entry.fields.get("job") or entry.fields.get("pod")
-                yield JournalFact(at, f"{victim} was evicted to make room for it")
+                yield JournalFact(at, f"{victim} was evicted to free resources for it")
 
     def _fact_text(self, entry: JournalEntry, unit: Unit) -> str:
         fields = entry.fields
@@ -140,7 +140,7 @@ class Evidence:
         return ""
 
     def _evicted_by(self, entry: JournalEntry, unit: Unit) -> str:
-        """Return for whom a job or pod was evicted, if that was recorded."""
+        """Return the rest of the sentence on an eviction: for which job, or why, if that was recorded."""
         names = dict.fromkeys([unit.name, *(pod.name for pod in unit.pods)])
         for reason in (reason for name in names for reason in self._reasons.get(name, ())):
             if reason.event == "evict" and at_resolution(reason.at) == at_resolution(entry.at):
@@ -148,7 +148,7 @@ class Evidence:
         return f": {entry.fields['reason']}" if entry.fields.get("reason") else ""
 
     def _of_execution(self, unit: Unit) -> Iterator[JournalEntry]:
-        """Yield the entries of the journal about one execution of a job: from its submission to the next one."""
+        """Yield the journal's entries on one execution of a job: from its submission until the next submission."""
         execution = -1
         for entry in self._journal.get(unit.name, ()):
             execution += entry.event in ("submit", "resubmit")
@@ -200,7 +200,7 @@ def _eviction_text(fields: Mapping[str, object]) -> str:
         return f": {fields.get('text')}"
     has_priorities = "by_priority" in fields and "priority" in fields
     priorities = f" (priority {fields['by_priority']} > {fields['priority']})" if has_priorities else ""
-    return f" to make room for {fields['by']}{priorities}"
+    return f" to free resources for {fields['by']}{priorities}"
 
 
 def _scores(fields: Mapping[str, object]) -> Iterator[NodeScore]:

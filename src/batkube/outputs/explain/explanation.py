@@ -10,7 +10,7 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration
 from batkube.kernel.quantities import MACHINE
 from batkube.outputs.explain.evidence import Evidence
-from batkube.outputs.explain.model import ExecutionStory, Explanation, JobExplanation, PodExplanation
+from batkube.outputs.explain.model import ExecutionExplanation, Explanation, JobExplanation, PodExplanation
 from batkube.outputs.explain.nodes import explain_node
 from batkube.outputs.explain.overtaking import overtakers_of
 from batkube.outputs.explain.scheduling_rules import rule_of
@@ -37,7 +37,7 @@ class Explainer:
         self._units = units_of(self.playback)
 
     def explain(self, name: str) -> Explanation:
-        """Explain the job, pod or node with a name; a job may be named without its workload. Raises InputError."""
+        """Explain the job, pod or node called `name`; the workload of a job may be omitted. Raises InputError."""
         subject = self._find(name)
         if isinstance(subject, RecordedJob):
             return self._job(subject)
@@ -50,21 +50,21 @@ class Explainer:
         jobs = [job for job in playback.jobs if name in (job.key, job.name)]
         pods = [pod for pod in playback.pods if pod.name == name.removeprefix("default/")]
         nodes = [node for node in playback.nodes if node.name == name]
-        exact = [job for job in jobs if job.key == name] or jobs
-        if len(exact) > 1:
-            keys = ", ".join(job.key for job in exact[:_SIMILAR_NAMES])
-            problem = f"{len(exact)} jobs have this name: {keys}"
-            raise InputError(playback.files.path, at=name, problem=problem, remedy="write the workload, too")
-        if exact:
-            return exact[0]
+        matches = [job for job in jobs if job.key == name] or jobs
+        if len(matches) > 1:
+            keys = ", ".join(job.key for job in matches[:_SIMILAR_NAMES])
+            problem = f"{len(matches)} jobs have this name: {keys}"
+            raise InputError(playback.files.path, at=name, problem=problem, remedy="add the workload: WORKLOAD!JOB")
+        if matches:
+            return matches[0]
         if nodes:
             return nodes[0]
         if pods:
             return pods
         names = [names for names in ([job.key for job in playback.jobs], [pod.name for pod in playback.pods]) if names]
-        known = [*dict.fromkeys(one for group in names for one in group), *(node.name for node in playback.nodes)]
-        close = difflib.get_close_matches(name, known, n=_SIMILAR_NAMES)
-        remedy = f"similar names: {', '.join(close)}" if close else suggestion(name, known)
+        all_names = [*dict.fromkeys(one for group in names for one in group), *(node.name for node in playback.nodes)]
+        similar = difflib.get_close_matches(name, all_names, n=_SIMILAR_NAMES)
+        remedy = f"similar names: {', '.join(similar)}" if similar else suggestion(name, all_names)
         raise InputError(playback.files.path, at=name, problem="is not a job, pod or node of this run", remedy=remedy)
 
     def _job(self, job: RecordedJob) -> JobExplanation:
@@ -97,7 +97,7 @@ class Explainer:
             tuple(self._placement(unit_of_pod(pod, priority)) for pod in pods),
         )
 
-    def _placement(self, unit: Unit) -> ExecutionStory:
+    def _placement(self, unit: Unit) -> ExecutionExplanation:
         others = self._units
         if unit.pods and unit.pods[0].job is not None and unit.name == unit.pods[0].name:
             # A pod of a job does not compete with its own job.
@@ -105,7 +105,7 @@ class Explainer:
             others = tuple(other for other in others if other.name != own_job)
         wait = WaitAnalysis(self.playback, others, unit, self._rule)
         end = self.playback.end if unit.wait_end is NEVER else unit.wait_end
-        return ExecutionStory(
+        return ExecutionExplanation(
             unit.queued,
             unit.first_bound,
             unit.bound,

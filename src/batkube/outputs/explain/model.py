@@ -1,4 +1,4 @@
-"""The parts of an explanation, as data: `batkube explain --json` prints them. Times are nanoseconds of virtual time."""
+"""The parts of an explanation, as `batkube explain --json` prints them. Times are in nanoseconds of virtual time."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from batkube.kernel.instants import Duration, Instant
 class Cause(enum.StrEnum):
     """Why a job or pod waited during a period."""
 
-    #: Its free pods did not fit: other jobs and pods held the resources.
+    #: Its unplaced pods did not fit: other jobs and pods held the resources.
     RESOURCES = "resources"
     #: Another waiting job came first in the order of a policy in which nothing overtakes the first job.
     ORDER = "order"
-    #: It would have fitted, and the free resources were held back for other jobs.
+    #: It would have fitted, but the free resources were reserved for other jobs.
     RESERVATION = "reservation"
-    #: It would have fitted, as far as the outputs tell, and the scheduler did not place it.
+    #: It would have fitted, according to the outputs, but the scheduler did not place it.
     SCHEDULER = "scheduler"
 
 
@@ -36,7 +36,7 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 class WaitPeriod(msgspec.Struct, frozen=True):
-    """A part of a wait with one cause."""
+    """A part of a wait that has a single cause."""
 
     begin: Instant
     end: Instant | None
@@ -68,7 +68,7 @@ class Overtaker(msgspec.Struct, frozen=True):
 
 
 class PlannedStart(msgspec.Struct, frozen=True):
-    """What the policy planned for a waiting job."""
+    """A start that the policy planned for a waiting job."""
 
     at: Instant
     start: Instant
@@ -110,13 +110,13 @@ class NodeChoice(msgspec.Struct, frozen=True):
 
 
 class JournalFact(msgspec.Struct, frozen=True):
-    """Something else that the journal, or the reasons, say about the subject."""
+    """Any other event in journal.jsonl or reasons.jsonl that concerns the subject."""
 
     at: Instant
     text: str
 
 
-class ExecutionStory(msgspec.Struct, frozen=True):
+class ExecutionExplanation(msgspec.Struct, frozen=True):
     """One execution of a job, or the life of a pod: its wait and what followed."""
 
     queued: Instant
@@ -141,7 +141,7 @@ class ExecutionStory(msgspec.Struct, frozen=True):
 
 
 class JobExplanation(msgspec.Struct, frozen=True, tag="job", tag_field="kind"):
-    """The story of a job."""
+    """The explanation of a job."""
 
     name: str
     scheduler: str
@@ -154,11 +154,11 @@ class JobExplanation(msgspec.Struct, frozen=True, tag="job", tag_field="kind"):
     final_state: str
     #: Whether the run recorded reasons (`--explain`). If not, causes are derived from the journal.
     has_reasons: bool
-    executions: tuple[ExecutionStory, ...]
+    executions: tuple[ExecutionExplanation, ...]
 
 
 class PodExplanation(msgspec.Struct, frozen=True, tag="pod", tag_field="kind"):
-    """The story of a pod."""
+    """The explanation of a pod."""
 
     name: str
     job: str
@@ -169,7 +169,7 @@ class PodExplanation(msgspec.Struct, frozen=True, tag="pod", tag_field="kind"):
     phase: str
     has_reasons: bool
     #: One for each pod that had this name.
-    executions: tuple[ExecutionStory, ...]
+    executions: tuple[ExecutionExplanation, ...]
 
 
 class Stay(msgspec.Struct, frozen=True):
@@ -190,7 +190,7 @@ class StatusPeriod(msgspec.Struct, frozen=True):
 
 
 class Use(msgspec.Struct, frozen=True):
-    """How much of a resource of a node was used, while the node existed."""
+    """How much of a node's resource was used while the node existed."""
 
     resource: str
     capacity: int
@@ -199,7 +199,7 @@ class Use(msgspec.Struct, frozen=True):
 
 
 class NodeExplanation(msgspec.Struct, frozen=True, tag="node", tag_field="kind"):
-    """The story of a node."""
+    """The explanation of a node."""
 
     name: str
     machine: int

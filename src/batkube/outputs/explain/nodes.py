@@ -1,4 +1,4 @@
-"""Explain a node: what ran on it and when, how full it was, and when it was not ready."""
+"""Explain a node: what ran on it and when, how much of it was used, and when it was not ready."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Change = tuple[Instant, int, Mapping[str, int]]
 
 
 def explain_node(playback: Playback, node: RecordedNode) -> NodeExplanation:
-    """Return the story of a node."""
+    """Return the explanation of a node."""
     pods = [pod for pod in playback.pods if pod.node == node.name and pod.bound is not None]
     existed = [(max(period.begin, Instant(0)), period.end) for period in node.periods]
     lifetime = sum((playback.end if end is None else end) - begin for begin, end in existed)
@@ -43,12 +43,12 @@ def explain_node(playback: Playback, node: RecordedNode) -> NodeExplanation:
 
 
 def _is_shown(resource: str, main_resource: str, peak: int) -> bool:
-    """Return whether the use of a resource is informative: whole machines are used with all that they have."""
+    """Return whether the use of a resource is informative. With whole machines, only that of the machine itself is."""
     return resource == main_resource or (peak > 0 and main_resource != MACHINE)
 
 
 def _use_over_time(playback: Playback, pods: Sequence[RecordedPod]) -> tuple[Mapping[str, int], Mapping[str, int], int]:
-    """Return, by resource, the integral of its use and the peak; and how long any pod was on the node."""
+    """Return the integral and the peak of the use of each resource, and how long any pod was on the node."""
     changes: list[_Change] = []
     for pod in pods:
         assert pod.bound is not None, "selected above"

@@ -1,4 +1,4 @@
-"""Who overtook a waiting job or pod, and by which rule."""
+"""Which jobs overtook a waiting job or pod, and by which rule."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from batkube.kernel.instants import human_duration
 from batkube.kernel.quantities import MACHINE
 from batkube.outputs.explain.evidence import Evidence
 from batkube.outputs.explain.model import Overtaker
+from batkube.outputs.explain.phrases import amount_text
 from batkube.outputs.explain.scheduling_rules import SchedulingRule
 from batkube.outputs.explain.units import Unit
-from batkube.outputs.explain.words import amount_text
 
 
 def overtakers_of(units: Sequence[Unit], unit: Unit, rule: SchedulingRule, evidence: Evidence) -> tuple[Overtaker, ...]:
@@ -27,16 +27,16 @@ def overtakers_of(units: Sequence[Unit], unit: Unit, rule: SchedulingRule, evide
 
 
 def _smaller_requests(other: Unit, unit: Unit) -> str:
-    """Return what `other` requests less of in total; "" if it requests more of anything."""
+    """Return the resources of which `other` requests less in total; "" if it requests more of any."""
     resources = dict.fromkeys([*other.requests, *unit.requests])
     pairs = {name: (_total(other, name), _total(unit, name)) for name in resources}
-    if any(mine > its for mine, its in pairs.values()):
+    if any(theirs > ours for theirs, ours in pairs.values()):
         return ""
     smaller = {name: pair for name, pair in pairs.items() if pair[0] < pair[1]}
     if MACHINE in smaller:
         return "{} machines < {}".format(*smaller[MACHINE])
     return ", ".join(
-        f"{name} {amount_text(name, mine)} < {amount_text(name, its)}" for name, (mine, its) in smaller.items()
+        f"{name} {amount_text(name, theirs)} < {amount_text(name, ours)}" for name, (theirs, ours) in smaller.items()
     )
 
 

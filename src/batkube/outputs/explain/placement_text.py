@@ -1,4 +1,4 @@
-"""The wait, the placement and the end of an execution as lines of English."""
+"""The wait, the placement and the end of an execution, as lines of text."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from batkube.kernel.instants import Instant
 from batkube.outputs.explain.model import (
     Cause,
-    ExecutionStory,
+    ExecutionExplanation,
     FailedAttempts,
     NodeChoice,
     Overtaker,
     PlannedStart,
     WaitPeriod,
 )
-from batkube.outputs.explain.words import MAX_NAMES, end_text, exact_time, name_list
+from batkube.outputs.explain.phrases import MAX_NAMES, end_text, exact_time, name_list
 
 #: How many periods of a wait are printed.
 _MAX_PERIODS = 12
@@ -27,9 +27,9 @@ _ORDERS = {
 
 
 class PlacementText:
-    """The lines of one execution. `counted` is what jobs have several of: machines or pods."""
+    """The lines of one execution. `counted` is the plural of what a job consists of: machines or pods."""
 
-    def __init__(self, placement: ExecutionStory, counted: str) -> None:
+    def __init__(self, placement: ExecutionExplanation, counted: str) -> None:
         self._placement = placement
         self._counted = counted
 
@@ -73,7 +73,7 @@ class PlacementText:
         reason = f"; {placement.start_reason}" if placement.start_reason else ""
         yield f"{exact_time(bound)}  placed {wait} on {name_list(placement.nodes)}{reason}"
         if placement.released_by:
-            yield f"  room was made when {name_list(placement.released_by)} ended"
+            yield f"  resources were freed when {name_list(placement.released_by)} ended"
         if placement.first_bound is not None and placement.first_bound < bound:
             held = exact_time(bound - placement.first_bound)
             yield f"  its first pod had a node since {exact_time(placement.first_bound)}: {held} before the last one"
@@ -81,25 +81,25 @@ class PlacementText:
     def _period_lines(self, period: WaitPeriod) -> Iterator[str]:
         span = f"{exact_time(period.begin)} – {end_text(period.end)}"
         if period.cause is Cause.ORDER:
-            first = f"{period.first_count} jobs, at last {period.first}" if period.first_count > 1 else period.first
+            first = f"{period.first_count} jobs, lastly {period.first}" if period.first_count > 1 else period.first
             yield f"{span}  behind {first}: {_ORDERS.get(period.order, period.order)}"
         elif period.cause is Cause.RESERVATION:
-            free = f"free {self._counted} were held back for {period.first or 'other jobs'}"
+            free = f"free {self._counted} were reserved for {period.first or 'other jobs'}"
             yield f"{span}  it would have fitted, but {free}"
         elif period.cause is Cause.SCHEDULER:
-            yield f"{span}  its requests would have fitted, and the scheduler did not place it"
+            yield f"{span}  its requests would have fitted, but the scheduler did not place it"
         else:
             yield f"{span}  {self._shortage(period)}"
             yield from self._holder_lines(period)
 
     def _shortage(self, period: WaitPeriod) -> str:
         if self._counted == "machines":
-            available = f"{period.capacity} machines take jobs"
+            available = f"only {period.capacity} machines accept jobs"
             most = f"at most {period.fitting}" if period.fitting else "none"
             free = f"{most} of {period.capacity} {'were' if period.fitting else 'was'} free"
         else:
-            available = f"all nodes together have room for {period.capacity}"
-            free = f"the nodes had room for {f'at most {period.fitting}' if period.fitting else 'none'}"
+            available = f"only {period.capacity} fit on all nodes together"
+            free = f"{f'at most {period.fitting}' if period.fitting else 'none'} fitted on the nodes"
         return f"it needed {self._count(period.needed)}; {available if period.capacity < period.needed else free}"
 
     def _holder_lines(self, period: WaitPeriod) -> Iterator[str]:
@@ -113,7 +113,7 @@ class PlacementText:
             yield f"  {len(rest)} more had {self._count(sum(holder.pods for holder in rest))}"
         if period.earlier_holders:
             others = "1 other" if period.earlier_holders == 1 else f"{period.earlier_holders} others"
-            yield f"  {others} had some earlier in this time"
+            yield f"  {others} held some earlier in this period"
 
     def _overtaking_lines(self, overtakers: Sequence[Overtaker]) -> Iterator[str]:
         if not overtakers:
@@ -124,7 +124,7 @@ class PlacementText:
             name = f"{overtaker.name} ({self._count(overtaker.pods)})"
             yield f"  {exact_time(overtaker.placed)}  {name}: {overtaker.rule}"
         if len(overtakers) > MAX_NAMES:
-            yield f"  … and {len(overtakers) - MAX_NAMES} more, none of them larger"
+            yield f"  … and {len(overtakers) - MAX_NAMES} more, none larger than these"
 
     def _count(self, count: int) -> str:
         return f"{count} {self._counted.removesuffix('s') if count == 1 else self._counted}"
@@ -139,7 +139,7 @@ def _reservation_lines(reservations: Sequence[PlannedStart]) -> Iterator[str]:
     yield f"{exact_time(last.at)}  reserved: machines {last.machines} {start}{after}"
     if len(reservations) > 1:
         planned = f"planned {len(reservations)} times"
-        yield f"  {planned}; at first, at {exact_time(first.at)}, from {exact_time(first.start)}"
+        yield f"  {planned}; the first plan, at {exact_time(first.at)}: from {exact_time(first.start)}"
 
 
 def _attempt_line(attempt: FailedAttempts) -> str:
@@ -159,6 +159,6 @@ def _choice_lines(choice: NodeChoice) -> Iterator[str]:
         plugins = " + ".join(f"{name} {points}" for name, points in score.plugins.items() if points)
         yield f"    {score.node}: {score.score}{f' = {plugins}' if plugins else ''}"
     if choice.tied > 1:
-        yield f"    {choice.node} was drawn among the {choice.tied} nodes with the highest score"
+        yield f"    {choice.node} was selected at random among the {choice.tied} nodes with the highest score"
     else:
         yield f"    {choice.node} had the highest score"

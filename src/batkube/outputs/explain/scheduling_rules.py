@@ -1,4 +1,4 @@
-"""What the outputs can derive from the name of a scheduler: its order, and by which rule jobs overtake."""
+"""The rules of known schedulers, by name: the order of the queue, and when a job may overtake."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import msgspec
 
 
 class SchedulingRule(msgspec.Struct, frozen=True):
-    """The rule of a scheduler, as far as it explains waits."""
+    """How a scheduler orders its queue, and by which rule jobs overtake."""
 
     #: What its order is by, if the first waiting job blocks all others: `submission`, `estimate`, `priority`; else "".
     strict_order: str = ""
     #: For whom it holds free resources back: the `first` waiting job, or `any`; "" if it does not.
     reserves_for: str = ""
-    #: Whether a higher priority alone may decide who is placed first.
+    #: Whether a higher priority alone may decide which job is placed first.
     has_priorities: bool = False
     #: Whether a job is placed as soon as it fits, so that smaller ones overtake.
     compares_requests: bool = False

@@ -1,4 +1,4 @@
-"""An explanation as lines of English."""
+"""An explanation as lines of text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from batkube.kernel.instants import human_duration
 from batkube.kernel.quantities import MACHINE, PODS
 from batkube.outputs.explain.model import Explanation, JobExplanation, NodeExplanation, PodExplanation, Use
+from batkube.outputs.explain.phrases import amount_text, end_text, exact_time
 from batkube.outputs.explain.placement_text import PlacementText
-from batkube.outputs.explain.words import amount_text, end_text, exact_time
 
 #: How many of the jobs on a node are printed.
 _MAX_STAYS = 20

@@ -1,4 +1,4 @@
-"""What competes for nodes: each execution of a job, and each pod without a job."""
+"""Units that compete for nodes: each execution of a job, and each pod without a job."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class Unit(msgspec.Struct, frozen=True):
 
     @property
     def wait_end(self) -> Instant:
-        """When its wait was over: it had all its nodes, or had ended without them."""
+        """When its wait ended: its last pod got a node, or it ended before; `NEVER` if neither happened."""
         bound = self.bound
         if bound is not None:
             return bound
         return NEVER if self.ended is None else self.ended
 
     def is_queued_after(self, other: Unit) -> bool:
-        """Return whether it was queued later; of jobs that were queued again, the order at one instant is unknown."""
+        """Return whether it was queued later. The order of requeued jobs at the same instant is unknown."""
         if self.queued == other.queued:
             return not self.execution and not other.execution and self.number > other.number
         return self.queued > other.queued
@@ -78,7 +78,7 @@ def units_of_job(playback: Playback, job: RecordedJob) -> list[Unit]:
     units = []
     for position, execution in enumerate(job.executions):
         until = job.executions[position + 1].queued if position + 1 < len(job.executions) else NEVER
-        own = tuple(pod for pod in pods if execution.queued <= pod.created < until or _ends_with(pod, execution))
+        own = tuple(pod for pod in pods if execution.queued <= pod.created < until or _belongs_to_ended(pod, execution))
         estimate = job.walltime if job.walltime is not None else _run_time(execution)
         size = len(own) if job.size is None else max(job.size, len(own))
         units.append(
@@ -99,8 +99,8 @@ def units_of_job(playback: Playback, job: RecordedJob) -> list[Unit]:
     return units
 
 
-def _ends_with(pod: RecordedPod, execution: Execution) -> bool:
-    """Return whether a pod belongs to an execution that was over at the instant at which it was queued."""
+def _belongs_to_ended(pod: RecordedPod, execution: Execution) -> bool:
+    """Return whether a pod belongs to an execution that ended at the instant at which it was queued."""
     return pod.created == execution.queued == execution.ended
 
 
@@ -116,7 +116,7 @@ def unit_of_pod(pod: RecordedPod, priority: int = 0) -> Unit:
 
 
 def holders_by_name(playback: Playback, pods: Iterable[RecordedPod]) -> dict[str, list[RecordedPod]]:
-    """Return pods by the name of their job, or by their own name if they have none."""
+    """Group pods by the name of their job, or by their own name if they have no job."""
     groups: dict[str, list[RecordedPod]] = {}
     for pod in pods:
         groups.setdefault(owner_name(playback, pod), []).append(pod)
@@ -124,7 +124,7 @@ def holders_by_name(playback: Playback, pods: Iterable[RecordedPod]) -> dict[str
 
 
 def owner_name(playback: Playback, pod: RecordedPod) -> str:
-    """Return the name of a pod's job, or the pod's own if it has none."""
+    """Return the name of a pod's job, or of the pod if it has no job."""
     return pod.name if pod.job is None else playback.jobs[pod.job].key
 
 

@@ -1,4 +1,4 @@
-"""Divides the wait of a job or pod into periods, each with the cause of that time and those who caused it."""
+"""Divides the wait of a job or pod into periods, each with its cause and the jobs that caused it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import msgspec
 
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import MACHINE
+from batkube.outputs.explain.free_slots import FreeSlots, SlotReplay, slots_on
 from batkube.outputs.explain.model import Cause, Holder, WaitPeriod
-from batkube.outputs.explain.room import FreeRoom, RoomOverTime, slots_on
 from batkube.outputs.explain.scheduling_rules import SchedulingRule
 from batkube.outputs.explain.units import NEVER, Unit, holders_by_name, node_names
 from batkube.outputs.playback.model import RecordedPod
@@ -18,12 +18,12 @@ from batkube.outputs.playback.playback import Playback
 
 
 class _Step(msgspec.Struct, frozen=True):
-    """What holds from an instant on."""
+    """The cause of the wait from an instant on."""
 
     at: Instant
     cause: Cause
     needed: int
-    room: FreeRoom
+    slots: FreeSlots
     first: str
 
 
@@ -37,8 +37,8 @@ class WaitAnalysis:
         self._end = min(unit.wait_end, playback.end)
         self._ahead = _ahead(units, unit, rule)
         is_waiting = unit.queued < self._end and unit.pods
-        rooms = RoomOverTime(playback, unit.requests).between(unit.queued, self._end) if is_waiting else ()
-        self._rooms = list(rooms)
+        slots = SlotReplay(playback, unit.requests).between(unit.queued, self._end) if is_waiting else ()
+        self._slots = list(slots)
         self._usable = {node.name for node in playback.nodes if slots_on(node, unit.requests, {})}
         self._own = {pod.number for pod in unit.pods}
         #: Pods of others that held resources during the wait.
@@ -57,9 +57,9 @@ class WaitAnalysis:
         return tuple(self._period(group, end) for group, end in zip(groups, ends, strict=True))
 
     def released_by(self) -> tuple[str, ...]:
-        """Return who ended at the instant at which the unit could be placed, on nodes that it could use.
+        """Return the jobs and pods whose end freed the resources for the unit.
 
-        That is when it was placed, unless it would have fitted before and only the scheduler was late.
+        They ended when the unit was placed, or earlier, when it already fitted and the scheduler did not place it yet.
         """
         if self._unit.bound is None or not self.periods:
             return ()
@@ -67,59 +67,59 @@ class WaitAnalysis:
         instant = last.begin if last.cause is Cause.SCHEDULER else self._end
         ended = [pod for pod in self._others if pod.ended == instant]
         if MACHINE not in self._unit.requests:
-            # Room on other nodes does not matter.
+            # Free resources on other nodes do not matter.
             own_nodes = node_names(self._unit.pods)
             ended = [pod for pod in ended if pod.node in own_nodes] or ended
         return tuple(holders_by_name(self._playback, ended))
 
     def _steps(self) -> Iterator[_Step]:
-        """Yield a step for each instant at which the room, or the first of the queue, changed."""
-        turns = {at for other in self._ahead for at in (other.queued, other.wait_end)}
-        changes = {at for at in turns if self._unit.queued < at < self._end}
-        instants = sorted({room.at for room in self._rooms} | changes)
-        rooms = list(self._rooms)
+        """Yield a step for each instant at which the free slots, or the first job of the queue, changed."""
+        order_changes = {at for other in self._ahead for at in (other.queued, other.wait_end)}
+        changes = {at for at in order_changes if self._unit.queued < at < self._end}
+        instants = sorted({slots.at for slots in self._slots} | changes)
+        slots = list(self._slots)
         for at in instants:
-            while len(rooms) > 1 and rooms[1].at <= at:
-                del rooms[0]
-            yield self._step(at, rooms[0])
+            while len(slots) > 1 and slots[1].at <= at:
+                del slots[0]
+            yield self._step(at, slots[0])
 
-    def _step(self, at: Instant, room: FreeRoom) -> _Step:
+    def _step(self, at: Instant, slots: FreeSlots) -> _Step:
         needed = self._needed(at)
         waiting = (other for other in self._ahead if other.queued <= at < other.wait_end)
         first = min(waiting, key=lambda unit: rank_of(unit, self._rule), default=None)
         if first is not None and self._rule.strict_order:
             cause = Cause.ORDER
-        elif room.fitting < needed:
+        elif slots.fitting < needed:
             cause = Cause.RESOURCES
         else:
             cause = Cause.RESERVATION if self._rule.reserves_for else Cause.SCHEDULER
-        is_named = first is not None and cause in (Cause.ORDER, Cause.RESERVATION)
-        return _Step(at, cause, needed, room, first.name if first is not None and is_named else "")
+        is_cause = first is not None and cause in (Cause.ORDER, Cause.RESERVATION)
+        return _Step(at, cause, needed, slots, first.name if first is not None and is_cause else "")
 
     def _needed(self, at: Instant) -> int:
-        """Return how many pods had no node at an instant."""
+        """Return how many of the unit's pods had no node at an instant."""
         return self._unit.size - sum(pod.bound is not None and pod.bound <= at for pod in self._unit.pods)
 
     def _period(self, steps: Sequence[_Step], end: Instant) -> WaitPeriod:
         last = steps[-1]
-        firsts = [step.first for step in steps if step.first]
+        first_jobs = [step.first for step in steps if step.first]
         holders, earlier = self._holders(steps[0].at, end) if last.cause is Cause.RESOURCES else ((), 0)
         return WaitPeriod(
             steps[0].at,
             None if self._unit.wait_end is NEVER and end == self._end else end,
             last.cause,
             max(step.needed for step in steps),
-            max(step.room.fitting for step in steps),
-            max(step.room.capacity for step in steps),
+            max(step.slots.fitting for step in steps),
+            max(step.slots.capacity for step in steps),
             holders,
             earlier,
-            firsts[-1] if firsts else "",
-            len(set(firsts)),
-            self._rule.strict_order if firsts else "",
+            first_jobs[-1] if first_jobs else "",
+            len(set(first_jobs)),
+            self._rule.strict_order if first_jobs else "",
         )
 
     def _holders(self, begin: Instant, end: Instant) -> tuple[tuple[Holder, ...], int]:
-        """Return who held resources just before `end`, and how many others held some earlier in the period."""
+        """Return the holders of resources just before `end`, and how many others held some earlier in the period."""
         during = [pod for pod in self._others if self._holds_during(pod, begin, end)]
         at_end = [pod for pod in during if pod.ended is None or pod.ended >= end]
         holders = [_holder(name, pods) for name, pods in holders_by_name(self._playback, at_end).items()]
@@ -142,7 +142,7 @@ def _holder(name: str, pods: Sequence[RecordedPod]) -> Holder:
 
 
 def rank_of(unit: Unit, rule: SchedulingRule) -> tuple[int, ...]:
-    """Return the place of a unit in the order of a policy: the lowest comes first."""
+    """Return the sort key of a unit in the order of a policy."""
     if rule.strict_order == "priority":
         return -unit.priority, unit.submitted, unit.queued, unit.number
     estimate = unit.estimate or 0
@@ -150,7 +150,7 @@ def rank_of(unit: Unit, rule: SchedulingRule) -> tuple[int, ...]:
 
 
 def _ahead(units: Sequence[Unit], unit: Unit, rule: SchedulingRule) -> list[Unit]:
-    """Return the units that were before `unit` for some time of its wait, if only the first one counts."""
+    """Return the units that preceded `unit` in the queue during its wait, if the scheduler's rule has an order."""
     if not rule.strict_order and rule.reserves_for != "first":
         return []
     rank = rank_of(unit, rule)

@@ -32,13 +32,13 @@ def chrome_trace(items: Iterable[Item], end: Instant, description: dict[str, obj
 
 
 class _Events:
-    """Translates items, and records what later ones need."""
+    """Converts items to trace events. Keeps the tracks and slices to which later items refer."""
 
     def __init__(self, end: Instant) -> None:
         self._end = end
         self._tracks: dict[int, Track] = {}
         #: Tracks with events: one that only contains others is not a thread.
-        self._named: set[int] = set()
+        self._described_tracks: set[int] = set()
         #: Flows that have begun.
         self._flows: set[int] = set()
 
@@ -57,10 +57,10 @@ class _Events:
                 yield from self._slice_events(item)
 
     def _names_of(self, track: Track) -> Iterator[_Event]:
-        """Yield the name and the place of a track before its first event."""
-        if track.number in self._named:
+        """Yield the metadata events of a track, its name and its position, before its first event."""
+        if track.number in self._described_tracks:
             return
-        self._named.add(track.number)
+        self._described_tracks.add(track.number)
         parent = None if track.parent is None else self._tracks[track.parent]
         name = track.name if parent is None else f"{parent.name}: {track.name}"
         order = track.order if parent is None else parent.order * _MAX_LANES + min(track.order, _MAX_LANES - 1)

@@ -33,19 +33,19 @@ def save_export(run: str | Path, path: Path, export_format: ExportFormat, *, for
 
 
 def _save_tables(run: str | Path, path: Path, *, force: bool) -> None:
-    """Write a Parquet file for each table, into a folder that --force replaces only if it was exported."""
+    """Write a Parquet file per table into a folder. --force replaces only the folder of an earlier export."""
     if not preload_parquet():
         raise InputError("parquet", problem="needs pyarrow", remedy="pip install 'batkube[parquet]'")
     folder = OutputFolder(path, force=force)
     playback = Playback.read(run)
     with folder.writing():
         for table in run_tables(playback):
-            write_parquet_file(folder.file(f"{table.name}.parquet"), table.columns, table.floats)
+            write_parquet_file(folder.file(f"{table.name}.parquet"), table.columns, table.float_columns)
         folder.seal({"batkube": __version__, "export": _description(playback)})
 
 
 def _description(run: Playback) -> dict[str, object]:
-    """Return which run was exported, by names that do not depend on its folder."""
+    """Return what identifies the exported run, whatever its folder."""
     manifest = run.files.manifest
     return {
         "batkube": str(manifest.get("batkube", "")),

@@ -1,4 +1,4 @@
-"""The formats of exports, and the suffixes that stand for them."""
+"""The formats of exports, and their file suffixes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SUFFIXES = {
 
 
 def format_of(path: Path) -> ExportFormat:
-    """Return the format that the suffix of a path stands for. Raises InputError."""
+    """Return the export format for the suffix of a path. Raises InputError."""
     export_format = _SUFFIXES.get(path.suffix.lower())
     if export_format is None:
         raise InputError(

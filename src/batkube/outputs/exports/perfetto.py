@@ -11,7 +11,9 @@ import struct
 from collections.abc import Iterable, Iterator
 
 from batkube.kernel.instants import Instant
-from batkube.kernel.varints import (
+from batkube.outputs.exports.timeline.items import InstantMark, Item, SliceBegin, SliceEnd, Track, TrackGroup, Value
+from batkube.outputs.playback.model import Field
+from batkube.protobuf.varints import (
     BYTES,
     FIXED64,
     VARINT,
@@ -20,8 +22,6 @@ from batkube.kernel.varints import (
     field_tag,
     length_delimited,
 )
-from batkube.outputs.exports.timeline.items import InstantMark, Item, SliceBegin, SliceEnd, Track, TrackGroup, Value
-from batkube.outputs.playback.model import Field
 
 #: All packets belong to one sequence, which has one table of interned names.
 _SEQUENCE = 1
@@ -109,7 +109,7 @@ def _descriptor_packet(*fields: bytes) -> bytes:
 
 
 class _EventEncoder:
-    """Encodes events, and numbers the names that they use."""
+    """Encodes events, and interns the names that they use."""
 
     def __init__(self) -> None:
         self._categories: dict[str, int] = {}
@@ -118,7 +118,7 @@ class _EventEncoder:
         self._definitions: list[bytes] = []
 
     def packet(self, item: SliceBegin | SliceEnd | InstantMark | Value) -> bytes:
-        """Return the packet of an event. A trace cannot have negative times: what programs did before counts as 0."""
+        """Return the packet of an event. A trace has no negative times, so events before the run have 0."""
         event = length_delimited(_TRACK_EVENT, b"".join(self._event(item)))
         names = length_delimited(_INTERNED_DATA, b"".join(self._definitions)) if self._definitions else b""
         self._definitions.clear()
@@ -144,7 +144,7 @@ class _EventEncoder:
                 yield tag + _pack_fixed64(flow)
 
     def _number(self, numbers: dict[str, int], field: bytes, name: str) -> int:
-        """Return the number of a name, which the current packet defines if it is new."""
+        """Return the number of an interned name. The current packet defines it if it is new."""
         number = numbers.get(name)
         if number is None:
             number = numbers[name] = len(numbers) + 1

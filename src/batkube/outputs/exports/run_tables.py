@@ -66,11 +66,11 @@ _NO_NUMBER = ("", "NA", "nan", "-nan")
 
 
 class RunTable(NamedTuple):
-    """A table, and which of its columns have floats."""
+    """A table, and the names of its float columns."""
 
     name: str
     columns: dict[str, Column]
-    floats: frozenset[str] = frozenset()
+    float_columns: frozenset[str] = frozenset()
 
 
 def run_tables(run: Playback) -> Iterator[RunTable]:
@@ -84,31 +84,31 @@ def run_tables(run: Playback) -> Iterator[RunTable]:
 
 def _csv_table(path: Path) -> RunTable:
     columns: dict[str, Column] = {}
-    floats = set()
+    float_columns = set()
     for name, texts in read_table(path).columns.items():
         if name in _TEXT_COLUMNS or (path.stem, name) in _TEXT_COLUMNS_OF_TABLES:
             columns[name] = texts
             continue
         columns[name] = _numbers(texts)
         if name not in _COUNT_COLUMNS and not name.startswith(COUNT_PREFIX):
-            floats.add(name)
-    return RunTable(path.stem, columns, frozenset(floats))
+            float_columns.add(name)
+    return RunTable(path.stem, columns, frozenset(float_columns))
 
 
 def _numbers(texts: Sequence[str]) -> Column:
-    """Return numbers, or the texts if one of them is not a number."""
-    known: dict[str, float | None] = dict.fromkeys(_NO_NUMBER)
+    """Parse texts as numbers. Return the texts if one of them is not a number."""
+    numbers: dict[str, float | None] = dict.fromkeys(_NO_NUMBER)
     try:
         for text in texts:
-            if text not in known:
-                known[text] = int(text) if text.lstrip("-").isdecimal() else float(text)
+            if text not in numbers:
+                numbers[text] = int(text) if text.lstrip("-").isdecimal() else float(text)
     except ValueError:
         return texts
-    return [known[text] for text in texts]
+    return [numbers[text] for text in texts]
 
 
 def _journal_table(entries: Sequence[JournalEntry]) -> RunTable:
-    """Return a column for each field that an entry has."""
+    """Return the journal as a table with a column per field."""
     names = dict.fromkeys(name for entry in entries for name in entry.fields)
     columns: dict[str, Column] = {"t": [entry.at for entry in entries], "event": [entry.event for entry in entries]}
     for name in sorted(names):
@@ -146,7 +146,7 @@ def _subject(run: Playback, delta: Delta) -> str:
 
 
 def _scalar(value: Field | list[object] | dict[str, object]) -> str | float | None:
-    """Return a value of a JSON document as a cell: lists and objects as JSON."""
+    """Return a JSON value as a cell; lists and objects remain JSON text."""
     if value is None or isinstance(value, str | int | float):
         return value
     return json.dumps(value)

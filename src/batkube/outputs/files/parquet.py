@@ -27,15 +27,15 @@ def preload_parquet() -> bool:
     return True
 
 
-def write_parquet_file(path: Path, columns: Mapping[str, Column], floats: Collection[str] = ()) -> None:
+def write_parquet_file(path: Path, columns: Mapping[str, Column], float_columns: Collection[str] = ()) -> None:
     """Write a table; pyarrow must be installed. The same columns give the same bytes.
 
-    The columns named in `floats` have floats, even if all their numbers are whole or missing.
+    The columns named in `float_columns` become float columns, even if all their numbers are whole or missing.
     """
     import pyarrow
     import pyarrow.parquet
 
-    arrays = [arrow_array(values, are_floats=name in floats) for name, values in columns.items()]
+    arrays = [arrow_array(values, are_floats=name in float_columns) for name, values in columns.items()]
     pyarrow.parquet.write_table(pyarrow.Table.from_arrays(arrays, names=[*columns]), path)
 
 

@@ -6,7 +6,7 @@ gives the same bytes, whatever the user's matplotlib settings.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -33,6 +33,7 @@ from batkube.outputs.gantt.rows import (
     draw_rows,
 )
 from batkube.outputs.measures.occupancy.stays import Floats
+from batkube.outputs.measures.occupancy.step_functions import StepFunction
 from batkube.outputs.pages.colours import LIGHT
 
 #: Maximum number of steps of a curve in the lower panel; more are averaged.
@@ -40,7 +41,8 @@ MAX_STEPS = 1_000
 
 _DPI = 160
 #: Line style of the reference run's curves.
-_REFERENCE_DASHES = (0, (2.2, 1.2))
+_Dashes = Literal["-"] | tuple[float, tuple[float, ...]]
+_REFERENCE_DASHES: _Dashes = (0, (2.2, 1.2))
 _UTILISATION, _QUEUE = "#33669A", "#B4442E"
 #: The same curves in print: one pale and one dark, since a reader may not see colours.
 _PALE, _DARK = "#8FB3D6", "#7A2414"
@@ -130,41 +132,32 @@ def _draw_panel(axes: Axes, model: GanttModel, load_colour: str, queue_colour: s
     axes.set_xlim(model.start_s, model.end_s)
     load = model.utilisation.within(model.start_s, model.end_s, max_steps=MAX_STEPS)
     axes.fill_between(load.times, load.values, step="post", color=load_colour, alpha=0.22, linewidth=0)
-    axes.step(load.times, load.values, where="post", color=load_colour, linewidth=0.9, clip_on=False)
+    _draw_steps(axes, load, load_colour, 0.9)
     queue = model.queue.within(model.start_s, model.end_s, max_steps=MAX_STEPS)
     max_waiting = float(queue.values.max())
     right = axes.twinx()
     if model.reference is not None:
         # Drawn first, and dashed, so that the run itself stands out.
         other_load = model.reference.utilisation.within(model.start_s, model.end_s, max_steps=MAX_STEPS)
-        axes.step(
-            other_load.times,
-            other_load.values,
-            where="post",
-            color=load_colour,
-            linewidth=0.7,
-            linestyle=_REFERENCE_DASHES,
-        )
+        _draw_steps(axes, other_load, load_colour, 0.7, _REFERENCE_DASHES)
         other_queue = model.reference.queue.within(model.start_s, model.end_s, max_steps=MAX_STEPS)
-        right.step(
-            other_queue.times,
-            other_queue.values,
-            where="post",
-            color=queue_colour,
-            linewidth=0.8,
-            linestyle=_REFERENCE_DASHES,
-        )
+        _draw_steps(right, other_queue, queue_colour, 0.8, _REFERENCE_DASHES)
         max_waiting = max(max_waiting, float(other_queue.values.max()))
     axes.set_ylim(0, max(1.0, float(load.values.max())))
     axes.set_yticks([0, 0.5, 1], ["0", "50 %", "100 %"], fontsize=7)
     axes.set_ylabel("utilisation", color=_UTILISATION)
-    right.step(queue.times, queue.values, where="post", color=queue_colour, linewidth=1.0)
+    _draw_steps(right, queue, queue_colour, 1.0)
     right.set_ylim(0, max(1.0, max_waiting) * 1.06)
     right.yaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
     right.tick_params(axis="y", labelsize=7)
     right.set_ylabel("jobs waiting", color=_QUEUE)
     axes.spines["top"].set_visible(False)
     right.spines["top"].set_visible(False)
+
+
+def _draw_steps(axes: Axes, steps: StepFunction, colour: str, width: float, dashes: _Dashes = "-") -> None:
+    # Unclipped, so that a line at the limit of its axis has its whole width.
+    axes.step(steps.times, steps.values, where="post", color=colour, linewidth=width, linestyle=dashes, clip_on=False)
 
 
 def _draw_time(rows: Axes, panel: Axes, model: GanttModel, max_ticks: int) -> None:

@@ -21,26 +21,30 @@ _PAGE = """<!DOCTYPE html>
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <title>{title}</title>
 <style>
-body {{ font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }}
-svg {{ width: 100%; height: auto; }}
-svg .hover rect {{ fill: transparent; }}
-svg .hover rect:hover {{ fill: #000; fill-opacity: 0.18; }}
-table {{ border-collapse: collapse; margin-top: 1.5rem; font-variant-numeric: tabular-nums; }}
-caption {{ text-align: left; font-weight: 600; padding-bottom: 0.3rem; }}
-td, th {{ padding: 0.15rem 1.2rem 0.15rem 0; border-bottom: 1px solid #e4e4e4; text-align: left; font-weight: normal; }}
-td {{ text-align: right; }}
-td:last-child {{ text-align: left; color: #666; }}
+body {{ font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 76rem; {style}
 </style>
 </head>
 <body>
-{svg}
-<table>
-<caption>Summary</caption>
-{rows}
-</table>
+{body}
 </body>
 </html>
 """
+#: The style continues the rule of `body`.
+_STYLE = """margin: 2rem auto; padding: 0 1rem; }
+svg { width: 100%; height: auto; }
+svg .hover rect { fill: transparent; }
+svg .hover rect:hover { fill: #000; fill-opacity: 0.18; }
+table { border-collapse: collapse; margin-top: 1.5rem; font-variant-numeric: tabular-nums; }
+caption { text-align: left; font-weight: 600; padding-bottom: 0.3rem; }
+td, th { padding: 0.15rem 1.2rem 0.15rem 0; border-bottom: 1px solid #e4e4e4; text-align: left; font-weight: normal; }
+td { text-align: right; }
+td:last-child { text-align: left; color: #666; }"""
+
+
+def chart_document(title: str, style: str, body: str, script: str | None = None) -> str:
+    """Return an HTML document with a chart; `style` continues the rule of `body`. Only `script` may be executed."""
+    policy = content_security_policy() if script is None else content_security_policy(script)
+    return _PAGE.format(policy=policy, title=escape(title), style=style, body=body)
 
 
 def gantt_page(model: GanttModel, svg: str) -> str:
@@ -51,7 +55,7 @@ def gantt_page(model: GanttModel, svg: str) -> str:
         for row in metric_rows(model.metrics)
         if row.value is not None
     )
-    return _PAGE.format(policy=content_security_policy(), title=escape(model.title), svg=inline, rows=rows)
+    return chart_document(model.title, _STYLE, f"{inline}\n<table>\n<caption>Summary</caption>\n{rows}\n</table>")
 
 
 def with_hover_texts(model: GanttModel, svg: str) -> str:

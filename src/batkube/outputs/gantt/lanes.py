@@ -164,7 +164,7 @@ def _free_lanes(lanes_in_use: list[tuple[float, int, int]], milli: int, height: 
 
 
 def _shared_machines(stays: Stays, ignored_s: float) -> Bools:
-    """Return, for each machine, whether stays overlap on it or use only a part of it."""
+    """Return for each machine whether stays overlap on it, or use only a part of it."""
     shared = np.zeros(len(stays.capacity), dtype=np.bool_)
     single = stays.per_machine()
     order = np.lexsort((single.start, single.first))

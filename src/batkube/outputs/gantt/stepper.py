@@ -15,10 +15,9 @@ import numpy as np
 from batkube.kernel.instants import human_duration, seconds
 from batkube.outputs.files.derived_files import write_derived_file
 from batkube.outputs.gantt.figure import chart_area
-from batkube.outputs.gantt.html_page import with_hover_texts
+from batkube.outputs.gantt.html_page import chart_document, with_hover_texts
 from batkube.outputs.gantt.model import GanttModel
 from batkube.outputs.measures.occupancy.stays import Floats
-from batkube.outputs.pages.page import content_security_policy
 
 #: If more instants have changes, the slider uses this many evenly spaced ones.
 MAX_STEPS = 2_000
@@ -50,33 +49,20 @@ button.addEventListener("click", play);
 show();
 """
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<title>{title}</title>
-<style>
-body {{ font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 76rem; margin: 0 auto; padding: 0.5rem; }}
-#chart {{ position: relative; }}
-svg {{ width: 100%; height: auto; display: block; }}
-svg .hover rect {{ fill: transparent; }}
-#cover {{ position: absolute; background: #fff; opacity: 0.93; border-left: 2px solid #b4442e; pointer-events: none; }}
-#controls {{ display: flex; gap: 0.8rem; align-items: center; }}
-#slider {{ flex: 1; }}
-#words {{ font-variant-numeric: tabular-nums; }}
-</style>
-</head>
-<body>
-<div id="controls"><button id="play" type="button">play</button>
+_STYLE = """margin: 0 auto; padding: 0.5rem; }
+#chart { position: relative; }
+svg { width: 100%; height: auto; display: block; }
+svg .hover rect { fill: transparent; }
+#cover { position: absolute; background: #fff; opacity: 0.93; border-left: 2px solid #b4442e; pointer-events: none; }
+#controls { display: flex; gap: 0.8rem; align-items: center; }
+#slider { flex: 1; }
+#words { font-variant-numeric: tabular-nums; }"""
+_BODY = """<div id="controls"><button id="play" type="button">play</button>
 <input id="slider" type="range" min="0" max="{last}" value="0" aria-label="instant"></div>
 <div id="words"></div>
 <div id="chart">{svg}<div id="cover" style="top: {top:.4%}; height: {height:.4%}"></div></div>
 <script type="application/json" id="steps">{steps}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
+<script>{script}</script>"""
 
 
 class Stepper:
@@ -85,9 +71,7 @@ class Stepper:
     def __init__(self, model: GanttModel, svg: str) -> None:
         area, instants = chart_area(model), _instants(model)
         steps = {"left": area.left, "width": area.width, "instants": instants}
-        self.html = _PAGE.format(
-            policy=content_security_policy(_SCRIPT),
-            title=escape(model.title),
+        body = _BODY.format(
             svg=with_hover_texts(model, svg),
             last=len(instants) - 1,
             top=area.top,
@@ -96,6 +80,7 @@ class Stepper:
             steps=json.dumps(steps).replace("<", "\\u003c"),
             script=_SCRIPT,
         )
+        self.html = chart_document(model.title, _STYLE, body, _SCRIPT)
 
     def save(self, path: str | Path) -> Path:
         """Write the page, and return its path."""

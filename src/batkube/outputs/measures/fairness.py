@@ -1,6 +1,7 @@
 """Measures of fairness between the users of a run. docs/reference/cli-fairness.md defines and discusses each.
 
-None of them has a best value: all are 1 (or 0) if all users fare equally badly. They are to be read beside the means.
+None of them has a best value: they are 1 (or 0) even if the results of all users are equally bad. Read them together
+with the means.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ MEASURES = {
 
 @dataclass(frozen=True, slots=True)
 class FairnessIndex:
-    """Indices of one measure over the users that have it."""
+    """Indices of one measure over all users for whom it is known."""
 
     measure: str
     users: int
@@ -56,7 +57,7 @@ def gini_coefficient(values: Sequence[float]) -> float:
 
 
 def indices_of(users: pd.DataFrame) -> list[FairnessIndex]:
-    """Return the indices of each measure that at least two users have."""
+    """Return the indices of each measure that is known for at least two users."""
     indices = []
     for measure in MEASURES:
         values = [float(value) for value in users[measure].dropna()]
@@ -89,7 +90,7 @@ def users_frame(run: MeasuredRun, solo_runs: Sequence[MeasuredRun] = ()) -> pd.D
 
 
 def has_single_resource(run: MeasuredRun) -> bool:
-    """Return whether machines, or cpu, are the only resource that jobs hold: only of these do jobs.csv have amounts."""
+    """Return whether machines or cpu are the only resource in use. jobs.csv has no amounts of others."""
     others = [
         name
         for name, value in run.schedule.items()
@@ -106,7 +107,7 @@ def shares_of_jobs(run: MeasuredRun, jobs: pd.DataFrame) -> pd.Series[float]:
 
 
 def received_shares(run: MeasuredRun, done: pd.DataFrame) -> dict[str, float]:
-    """Return the integral of each user's dominant share; empty if the run's files do not have all resources."""
+    """Return the integral of each user's dominant share over time; empty if the outputs lack some resources."""
     if not has_single_resource(run):
         return {}
     held = shares_of_jobs(run, done) * (done["finish_time"] - done["starting_time"])
@@ -150,7 +151,7 @@ def _entitlements(present: dict[str, list[tuple[float, float]]]) -> dict[str, fl
 
 
 def _solo_slowdowns(done: pd.DataFrame, solo_runs: Sequence[MeasuredRun]) -> dict[str, float]:
-    """Return by user the sum of turnarounds divided by that in a solo run, over the jobs of both."""
+    """Return the total turnaround of each user divided by that in the solo run, over the jobs that are in both runs."""
     slowdowns = {}
     for solo in solo_runs:
         alone = finished_jobs(solo.jobs)

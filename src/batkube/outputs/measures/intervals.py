@@ -104,7 +104,7 @@ class Difference:
 
     @property
     def is_contrary(self) -> bool:
-        """True if the pairs agree on the opposite of the mean, which few large differences outweigh."""
+        """True if most pairs differ in the opposite direction of the mean, which a few large differences dominate."""
         return self.passes_sign_test and self.value * (self.higher - self.lower) < 0
 
     def is_clear_among(self, comparisons: int) -> bool:

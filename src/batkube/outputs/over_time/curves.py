@@ -89,9 +89,9 @@ def _states(run: MeasuredRun, *, with_title: bool) -> CurvePanel:
 
 
 def _users(run: MeasuredRun, *, with_title: bool) -> CurvePanel:
-    """Return the share of the platform that each of the largest users holds, stacked, and that of all others."""
+    """Return stacked areas: the share of the platform that each of the largest users holds, and that of all others."""
     if not has_single_resource(run):
-        problem = "jobs hold several resources, and jobs.csv has only cpu, so the users' dominant shares are unknown"
+        problem = "jobs hold several resources, but jobs.csv has only cpu, so the users' dominant shares are unknown"
         raise InputError(run.path, problem=problem, remedy="use a run of whole machines, or with requests of cpu alone")
     done = finished_jobs(run.jobs)
     work = (shares_of_jobs(run, done) * done["execution_time"]).groupby(done["user"]).sum()

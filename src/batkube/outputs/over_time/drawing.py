@@ -150,7 +150,7 @@ def _draw(axes: Axes, panel: CurvePanel, curves: Sequence[StepFunction], plan: _
 
 
 def _fill_of(label: str, labels: Sequence[str]) -> tuple[str, str | None]:
-    """Return the fill and the hatch of an area: those of a state, or the next ones for users."""
+    """Return the fill and the hatch of an area: fixed ones for states, the next unused ones for users."""
     number = labels.index(label)
     return _FILLS.get(label) or (FILLS[number % len(FILLS)], HATCHES[number % len(HATCHES)] or None)
 

@@ -1,4 +1,4 @@
-"""Cells of a run's tables as instants and amounts, exactly: no binary float is involved."""
+"""Parses the cells of a run's tables exactly, without binary floats: instants, numbers and amounts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RESOLUTION = 1000
 
 
 def at_resolution(at: int) -> Instant:
-    """Return an exact instant as the tables have it: rounded half up to a microsecond, as by `format_seconds`."""
+    """Round an instant half up to a microsecond, the resolution of the tables, as `format_seconds` does."""
     rounded = (abs(at) + _RESOLUTION // 2) // _RESOLUTION * _RESOLUTION
     return Instant(-rounded if at < 0 else rounded)
 
@@ -42,16 +42,16 @@ class Cells:
     def instants(self, column: str) -> list[Instant | None]:
         """Return a column of seconds; None where a cell is empty."""
         # Pods of a job share their times, so most cells are converted once.
-        known: dict[str, Instant | None] = {"": None}
+        parsed: dict[str, Instant | None] = {"": None}
         instants = []
         for row, text in enumerate(self.texts(column)):
-            if text not in known:
-                known[text] = self._instant(row, column, text)
-            instants.append(known[text])
+            if text not in parsed:
+                parsed[text] = self._instant(row, column, text)
+            instants.append(parsed[text])
         return instants
 
     def present_instants(self, column: str) -> list[Instant]:
-        """Return a column of seconds without empty cells."""
+        """Return a column of seconds. Raises InputError if a cell is empty."""
         instants = []
         for row, instant in enumerate(self.instants(column)):
             if instant is None:
@@ -76,14 +76,14 @@ class Cells:
         return counts
 
     def amounts(self, columns: dict[str, str]) -> list[dict[str, int]]:
-        """Return the amounts of each row: `columns` has the resource of each column. Equal rows share one dict."""
-        known: dict[tuple[str, ...], dict[str, int]] = {}
+        """Return the amounts of each row by resource; `columns` maps columns to resources. Equal rows share a dict."""
+        parsed: dict[tuple[str, ...], dict[str, int]] = {}
         cells = zip(*(self.texts(column) for column in columns), strict=True)
         amounts = []
         for row, texts in enumerate(cells):
-            if texts not in known:
-                known[texts] = self._amounts(row, dict(zip(columns, texts, strict=True)), columns)
-            amounts.append(known[texts])
+            if texts not in parsed:
+                parsed[texts] = self._amounts(row, dict(zip(columns, texts, strict=True)), columns)
+            amounts.append(parsed[texts])
         return amounts
 
     def _amounts(self, row: int, cells: dict[str, str], resources: dict[str, str]) -> dict[str, int]:

@@ -1,7 +1,7 @@
-"""Deltas: what changed during a run, in order.
+"""Deltas: the changes during a run, in order.
 
 At one instant, the deltas of a pod follow each other, and resources are released before they are used again. A node
-therefore never seems overcommitted between two deltas:
+is therefore never overcommitted between two deltas:
 
     pods that end, and were bound before · jobs that end, and were queued before · nodes removed, added, changed ·
     jobs queued · pods that are bound and end at once · other pods · jobs that start
@@ -19,7 +19,7 @@ from batkube.outputs.playback.model import Execution, NodeStatus, RecordedJob, R
 
 
 class DeltaKind(enum.StrEnum):
-    """What changed."""
+    """The kind of a change."""
 
     NODE_ADDED = "node-added"
     NODE_REMOVED = "node-removed"
@@ -65,7 +65,7 @@ class _Rank(enum.IntEnum):
 
 
 class Attempt(msgspec.Struct, frozen=True):
-    """What a scheduler reported about a pod that it could not place: a number of failures, or a reason."""
+    """A failed attempt to place a pod, as the scheduler reported it: the number of failures so far, or the reason."""
 
     at: Instant
     failed: int = 0

@@ -19,16 +19,16 @@ _REQUIRED = ("job_id", "workload_name", "submission_time", "starting_time", "fin
 
 @dataclass(slots=True)
 class _Attempts:
-    """The executions of a job, as far as the journal was read."""
+    """The executions of a job so far, while the journal is read."""
 
-    over: list[Execution] = field(default_factory=list)
+    ended: list[Execution] = field(default_factory=list)
     queued: Instant | None = None
     started: Instant | None = None
 
     def close(self, at: Instant | None) -> None:
         """End the current execution at an instant, or leave it open at the end of the run."""
         if self.queued is not None:
-            self.over.append(Execution(self.queued, self.started, at))
+            self.ended.append(Execution(self.queued, self.started, at))
         self.queued = self.started = None
 
 
@@ -90,7 +90,7 @@ def _executions_in_journal(entries: Iterable[JournalEntry]) -> dict[str, tuple[E
             _record(attempts.setdefault(key, _Attempts()), entry.event, at)
     for job in attempts.values():
         job.close(None)
-    return {key: tuple(job.over) for key, job in attempts.items() if job.over}
+    return {key: tuple(job.ended) for key, job in attempts.items() if job.ended}
 
 
 def _record(job: _Attempts, event: str, at: Instant) -> None:

@@ -1,4 +1,4 @@
-"""Reads journal.jsonl: the entries of a run, in their order."""
+"""Reads the entries of journal.jsonl."""
 
 from __future__ import annotations
 

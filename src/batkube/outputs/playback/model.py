@@ -1,4 +1,4 @@
-"""The nodes, jobs and pods of a run, each with its whole life.
+"""The nodes, jobs and pods of a run, each from its creation to its end.
 
 Instants are nanoseconds, with the resolution of the tables: a microsecond. Amounts are those of the simulation:
 millicores of cpu, whole units of everything else. Positions (`number`) are indices into the tuples of `Playback`.
@@ -18,7 +18,7 @@ Field = str | int | float | bool | None
 
 
 class NodeStatus(enum.StrEnum):
-    """What the cluster can expect from an existing node."""
+    """The status of an existing node: whether it can run pods."""
 
     READY = "ready"
     CORDONED = "cordoned"
@@ -47,7 +47,7 @@ class StatusChange(msgspec.Struct, frozen=True):
 
 
 class RecordedNode(msgspec.Struct, frozen=True):
-    """A node, by its name: if it was removed and created again, it is the same one."""
+    """A node. A node that was removed and created again with the same name is the same node."""
 
     number: int
     name: str
@@ -74,7 +74,7 @@ class RecordedNode(msgspec.Struct, frozen=True):
 
 
 class Execution(msgspec.Struct, frozen=True):
-    """One attempt to run a job, from its submission or resubmission on; a time is None if it was not reached."""
+    """One attempt to run a job, from a submission or resubmission on; a time is None if that did not happen."""
 
     queued: Instant
     #: When all its pods were running.
@@ -128,7 +128,7 @@ class RecordedPod(msgspec.Struct, frozen=True):
     created: Instant
     bound: Instant | None
     started: Instant | None
-    #: When its end was reported and its node had room again; until then the API shows it as running.
+    #: When its end was reported and its resources were free again; until then the API shows it as running.
     ended: Instant | None
     #: The phase in which it ended, or was in at the end of the run.
     phase: str

@@ -22,7 +22,7 @@ _REQUIRED = ("node", "machine", "created", "removed")
 
 
 def read_nodes(files: RunFiles, entries: Sequence[JournalEntry], *, whole_machines: bool) -> tuple[RecordedNode, ...]:
-    """Return the nodes in order of their machine ids. With `whole_machines`, each offers one machine."""
+    """Return the nodes in order of their machine ids. With `whole_machines`, each also has one `machine`."""
     path = files.beside("nodes.csv")
     extra = {MACHINE: 1} if whole_machines else {}
     if path.is_file():
@@ -33,7 +33,9 @@ def read_nodes(files: RunFiles, entries: Sequence[JournalEntry], *, whole_machin
         nodes = [_node_of_manifest(number, machine, extra) for number, machine in enumerate(files.machines)]
         nodes = [node for node in nodes if node.periods]
     if not nodes:
-        raise InputError(path, problem="has no node, and so has the manifest", remedy="use the --out of a run")
+        raise InputError(
+            path, problem="contains no nodes, and neither does manifest.json", remedy="use the --out of a run"
+        )
     changes = _changes_by_node(files, entries, {node.machine: node.name for node in nodes})
     return tuple(
         msgspec.structs.replace(node, number=number, statuses=statuses_of(node.periods, changes.get(node.name, ())))
@@ -42,7 +44,7 @@ def read_nodes(files: RunFiles, entries: Sequence[JournalEntry], *, whole_machin
 
 
 def _nodes_of_table(cells: Cells, extra: Mapping[str, int]) -> list[RecordedNode]:
-    """Return a node for each name; several rows are several periods."""
+    """Return a node per name; each of its rows is a period."""
     names, machines = cells.texts("node"), cells.counts("machine")
     capacities, others = cells.amounts(CAPACITY_COLUMNS), cells.other_amounts("other")
     periods = [

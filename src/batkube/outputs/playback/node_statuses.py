@@ -31,7 +31,7 @@ _PRECEDENCE = (
 )
 
 NodeChange = tuple[Instant, str, NodeStatus, bool]
-"""An instant, a node, a condition, and whether it begins."""
+"""An instant, a node, a condition, and whether the condition begins or ends then."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class _NodeConditions:
     changes: list[StatusChange] = field(default_factory=list)
 
     def record(self, at: Instant) -> None:
-        """Record the status from `at` on; of several at one instant the last one counts."""
+        """Record the status from `at` on; the last of several at the same instant counts."""
         status = next(status for status in _PRECEDENCE if status in self.present or status is NodeStatus.READY)
         if self.changes and self.changes[-1].at == at:
             self.changes.pop()

@@ -1,4 +1,4 @@
-"""A finished run, read back from its folder as one value that can be played."""
+"""A finished run, read from its folder, and its state at any instant."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from batkube.outputs.playback.states import State, StateFold, state_of
 
 @dataclass(frozen=True, slots=True)
 class Playback:
-    """The nodes, jobs and pods of a run, what changed when, and the state at any instant."""
+    """The nodes, jobs and pods of a run, its deltas, and its state at any instant."""
 
     files: RunFiles
     #: In order of machine ids.
@@ -56,18 +56,18 @@ class Playback:
         return cls(files, nodes, jobs, pods, deltas, journal, end, MACHINE if whole_machines else CPU)
 
     def state_at(self, instant: Instant) -> State:
-        """Return the state after everything that happened at `instant` and before."""
+        """Return the state after all deltas at or before `instant`."""
         return state_of(self.nodes, self.jobs, self.pods, instant)
 
     def fold(self) -> StateFold:
-        """Return the empty state before the run, to which deltas can be applied."""
+        """Return the state before the run, to which deltas can be applied."""
         return StateFold(self.nodes, self.pods)
 
 
 def _require(files: RunFiles, name: str) -> None:
     path = files.file(name)
     if not path.is_file():
-        problem = f"has no {name}, so what happened when is unknown"
+        problem = f"has no {name}, which is needed to replay the run"
         raise InputError(path.parent, problem=problem, remedy="use the output folder of `batkube run`")
 
 

@@ -64,14 +64,14 @@ def _requests(cells: Cells, *, whole_machines: bool) -> Sequence[Mapping[str, in
     amounts = cells.amounts(REQUEST_COLUMNS)
     if not whole_machines:
         return amounts
-    known = {id(requests): {**requests, MACHINE: 1} for requests in amounts}
-    return [known[id(requests)] for requests in amounts]
+    with_machine = {id(requests): {**requests, MACHINE: 1} for requests in amounts}
+    return [with_machine[id(requests)] for requests in amounts]
 
 
 def _in_order(
     created: Instant, bound: Instant | None, started: Instant | None, ended: Instant | None
 ) -> tuple[Instant | None, Instant | None, Instant | None]:
-    """Return the times of a pod in order: those of an emulated run come from watches, which may have missed some."""
+    """Return the times of a pod, made ascending: those of an emulated run come from watches, which may miss some."""
     bound = started if bound is None else bound
     times: list[Instant | None] = []
     latest = created

@@ -1,4 +1,4 @@
-"""The state of a cluster at an instant, computed in two ways that agree: from the lives of its objects, and by deltas.
+"""The state of a cluster at an instant, computed in two equivalent ways: from the recorded objects, and by deltas.
 
 `StateFold` applies deltas one by one, so a reader of the stream needs nothing else. `state_of` computes the state at
 any instant directly.
@@ -45,7 +45,7 @@ class State(msgspec.Struct, frozen=True):
 def state_of(
     nodes: Sequence[RecordedNode], jobs: Sequence[RecordedJob], pods: Sequence[RecordedPod], at: Instant
 ) -> State:
-    """Return the state after everything that happened at `at` and before."""
+    """Return the state after everything at or before `at`."""
     pods_of_node: defaultdict[str, list[RecordedPod]] = defaultdict(list)
     pending: list[int] = []
     bound: list[int] = []
@@ -82,7 +82,7 @@ def _node_state(status: NodeStatus, pods: Iterable[RecordedPod]) -> NodeState:
 
 
 class StateFold:
-    """A state that follows a stream of deltas."""
+    """A state to which a stream of deltas is applied."""
 
     def __init__(self, nodes: Sequence[RecordedNode], pods: Sequence[RecordedPod]) -> None:
         self._nodes, self._pods = nodes, pods

@@ -1,4 +1,4 @@
-"""PlaybackTotals of a cluster that follow a stream of deltas: what nodes offer, what pods hold, and how much waits."""
+"""Totals of a cluster, updated by a stream of deltas: capacity, amounts held by pods, waiting pods and jobs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from batkube.outputs.playback.model import NodeStatus, RecordedNode, RecordedPod
 
 
 class PlaybackTotals:
-    """Amounts of one resource, and numbers of waiting pods and jobs, after the deltas so far.
+    """The totals of one resource, and the numbers of waiting pods and jobs, after the applied deltas.
 
     The pods of a failed node hold nothing, and only ready nodes have anything free.
     """
@@ -33,7 +33,7 @@ class PlaybackTotals:
 
     @property
     def utilisation(self) -> float:
-        """The share of what nodes offer that pods hold; 0 if there is no node."""
+        """The share of the capacity that pods hold; 0 without capacity."""
         return self.held / self.offered if self.offered else 0.0
 
     def apply(self, delta: Delta) -> None:
@@ -61,14 +61,14 @@ class PlaybackTotals:
         elif delta.kind is DeltaKind.POD_BOUND:
             self.pending_pods -= 1
             self._bound.add(delta.number)
-            self._hold(delta, 1)
+            self._add_held(delta, 1)
         elif delta.number in self._bound:
             self._bound.remove(delta.number)
-            self._hold(delta, -1)
+            self._add_held(delta, -1)
         else:
             self.pending_pods -= 1
 
-    def _hold(self, delta: Delta, sign: int) -> None:
+    def _add_held(self, delta: Delta, sign: int) -> None:
         amount = sign * self._pods[delta.number].requests.get(self._resource, 0)
         self._count(delta.node, -1)
         self._held_on[delta.node] += amount

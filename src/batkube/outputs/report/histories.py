@@ -32,8 +32,8 @@ def histories_list(histories: Iterable[tuple[str, Sequence[Step]]]) -> Markup | 
     return definition_list(list(lines)) if lines else None
 
 
-def made_by(history: Sequence[Step]) -> str:
-    """Return the rest of a sentence: by which commands a file was made, from what, and what they changed."""
+def origin_phrase(history: Sequence[Step]) -> str:
+    """Return a phrase on the origin of a file: the commands that made it, their sources, and what they changed."""
     parts = [f"made{_origin(step)} by `{step.command_line}`{_counts(step)}" for step in history]
     return ", then ".join([*parts[:1], *(part.removeprefix("made ") for part in parts[1:])])
 

@@ -20,7 +20,7 @@ from batkube.kernel.fidelity import Severity
 from batkube.kernel.instants import human_duration, seconds
 from batkube.outputs.pages.latex import escape
 from batkube.outputs.report.citation import KEY
-from batkube.outputs.report.histories import histories_in, made_by
+from batkube.outputs.report.histories import histories_in, origin_phrase
 from batkube.workloads.history import HASH_CHARACTERS
 
 #: Placeholder in a sentence for the citation of Batkube.
@@ -181,9 +181,9 @@ def _generated_job_counts(runs: Sequence[RunFacts]) -> Iterator[str]:
 
 
 def _histories(runs: Sequence[RunFacts]) -> Iterator[str]:
-    """Yield a sentence on each workload file that commands of Batkube made, because a converted trace is another."""
+    """Yield a sentence for each workload file that Batkube made: a converted trace differs from the original."""
     entries = (entry for run in runs for entry in histories_in(run.manifest))
-    yield from dict.fromkeys(f"`{Path(path).name}` was {made_by(steps)}." for path, steps in entries)
+    yield from dict.fromkeys(f"`{Path(path).name}` was {origin_phrase(steps)}." for path, steps in entries)
 
 
 def _one_workload(source: object, run: RunFacts) -> str:

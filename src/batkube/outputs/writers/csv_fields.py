@@ -19,7 +19,7 @@ def csv_field(text: str) -> str:
 
 
 def amount_cells(amounts: Mapping[str, int], names: Sequence[str]) -> list[str]:
-    """Return the cells of these resources: cores of cpu, whole units of others; empty if there is no such amount."""
+    """Return the cells for these resources: cpu in cores, others in whole units; empty if `amounts` lacks one."""
     cells = []
     for name in names:
         amount = amounts.get(name)

@@ -42,7 +42,7 @@ POOL_LABELS = (
     "nodepool",
     "pool",
 )
-_ALWAYS: Presence = [(START, None)]
+_WHOLE_RUN: Presence = [(START, None)]
 
 
 def write_nodes(
@@ -58,7 +58,7 @@ def write_nodes(
         for number, machine in enumerate(machines):
             presence = None if presence_of is None else presence_of(number)
             cells = _machine_cells(machine)
-            for created, removed in _ALWAYS if presence is None else presence:
+            for created, removed in _WHOLE_RUN if presence is None else presence:
                 end = "" if removed is None else format_seconds(removed)
                 file.write(f"{cells},{format_seconds(created)},{end}\n")
 

@@ -1,1 +1,1 @@
-"""A page that follows a cluster: it records what changes, and serves that as a stream of deltas."""
+"""A page of a live cluster: the changes are recorded, and served as a stream of deltas."""

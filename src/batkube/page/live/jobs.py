@@ -1,4 +1,4 @@
-"""The jobs of pods, recorded from the pods alone: a job waits from its first pod until it runs, and ends with its last.
+"""Records jobs by watching their pods: a job is queued with its first pod, and ends with its last one.
 
 The job of a pod is the execution of a workload's job, or the Job object that controls the pod.
 """
@@ -47,7 +47,7 @@ class LivePod:
 
 
 class LiveJobs:
-    """Records jobs, and appends their deltas to those of their pods."""
+    """Records jobs, and adds their deltas to those of the pods."""
 
     def __init__(self, world: World, deltas: list[Delta]) -> None:
         self.jobs: list[RecordedJob] = []
@@ -57,8 +57,8 @@ class LiveJobs:
         self._groups: dict[str, JobAttempt] = {}
         self._numbers: dict[str, int] = {}
 
-    def member_of(self, key: Key, pod: KubeObject, number: int, now: Instant) -> LivePod:
-        """Return a new pod as a member of its job, and record the job if it is its first pod."""
+    def record_pod(self, key: Key, pod: KubeObject, number: int, now: Instant) -> LivePod:
+        """Record a new pod, and its job if it is the first pod of the job."""
         execution, reference = self._executions.find(key), controller_of(pod)
         owner = "" if reference is None else f"{reference['kind']}/{reference['name']}"
         requests = dict(execution.demand) if execution is not None else demand_of(pod)
@@ -90,7 +90,7 @@ class LiveJobs:
         return group
 
     def on_pod_started(self, member: LivePod, now: Instant) -> None:
-        """Record that a pod runs, and its job if it was the last one."""
+        """Record that a pod runs, and that its job runs if all its pods do."""
         group = member.group
         if group is None:
             return
@@ -100,7 +100,7 @@ class LiveJobs:
             self._deltas.append(Delta(now, DeltaKind.JOB_STARTED, group.number))
 
     def on_pod_ended(self, member: LivePod, phase: str, now: Instant) -> None:
-        """Record that a pod ended, and its job if it was the last one."""
+        """Record that a pod ended, and that its job ended if it was the last pod."""
         group = member.group
         if group is None:
             return

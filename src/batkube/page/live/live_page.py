@@ -1,4 +1,4 @@
-"""A page of a cluster that lives: a run in progress, or a served cluster."""
+"""The page of a live cluster: a run in progress, or a served cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LivePage:
     """Records a world and serves its page from a thread of its own."""
 
     def __init__(self, world: World, name: str, summary: str, origin: Instant = START) -> None:
-        """Record from now on; the time on the page counts from `origin`."""
+        """Record from now on. The times on the page count from `origin`."""
         recorder = Recorder(world, origin)
         resources = resources_of(recorder.nodes)
         self._stream = DeltaStream(recorder, resources)
@@ -37,7 +37,7 @@ class LivePage:
         return self._server.url
 
     def finish(self) -> None:
-        """Report to pages that nothing will follow; they can still be used."""
+        """Mark the stream as complete; pages remain usable."""
         self._stream.finish()
 
     def wait(self) -> None:
@@ -57,7 +57,7 @@ class LivePage:
 
 
 def _document(name: str, summary: str, resources: tuple[str, ...]) -> str:
-    """Return the page before it has received anything."""
+    """Return the page without any deltas."""
     header = {
         "name": name,
         "summary": summary,

@@ -1,7 +1,7 @@
-"""Records what changes in a world, as the deltas of playback.
+"""Records the changes of a world as the deltas of playback.
 
-A recorder subscribes to the store, and so it sees what a client of the API could see. Pods belong to the job execution
-or the Job object that they were created for. It only appends to its lists: another thread may read them meanwhile.
+A recorder subscribes to the store, so it sees exactly what a client of the API could see. Pods belong to the job
+execution or the Job object that they were created for. It only appends to its lists, so another thread may read them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Recorder:
         return self._at(self._clock.now)
 
     def _at(self, now: Instant) -> Instant:
-        """Return an instant as recorded; what precedes a run counts as its start."""
+        """Return an instant as recorded; an instant before the run becomes its start."""
         return max(START, Instant(now - self._origin))
 
     def _append(self, now: Instant, kind: DeltaKind, number: int, *, node: str = "", text: str = "") -> None:
@@ -118,7 +118,7 @@ class Recorder:
                 del self._members[key]
 
     def _add_pod(self, key: Key, pod: KubeObject, now: Instant) -> None:
-        member = self.jobs.member_of(key, pod, len(self.pods), self._at(now))
+        member = self.jobs.record_pod(key, pod, len(self.pods), self._at(now))
         created = RecordedPod(
             number=member.number,
             name=key.removeprefix("default/"),

@@ -112,7 +112,7 @@ class NodeTable(NodeColumns):
             self._count(allocation, -1)
 
     def _count(self, allocation: PodAllocation, sign: int) -> None:
-        """Add or remove what a pod uses of its node."""
+        """Add the requests of a pod to the use of its node, or subtract them."""
         column, demand, priority = allocation
         count = self._priority_counts.get(priority, 0) + sign
         if count:

@@ -189,17 +189,17 @@ class PolicyView:
         self.ended.append(policy_job.job)
 
     def release(self, policy_job: PolicyJob, now: Instant) -> None:
-        """Remove a job from the view, and keep its run time if it had started."""
+        """Remove a job from the view, and record its run time if it had started."""
         if policy_job.nodes:
             self._run_times[policy_job.job.key] = Duration(now - policy_job.since)
         self.forget(policy_job)
 
     def run_time(self, job: Job) -> Duration | None:
-        """Return how long a job in `ended` ran; None if it never started, or did not just end."""
+        """Return how long a job in `ended` ran; None if it never started, or is not in `ended`."""
         return self._run_times.get(job.key)
 
     def clear_changes(self, evicted: list[Job]) -> None:
-        """Begin a new call of the policy, in which the `evicted` jobs count as ended."""
+        """Prepare the next call of the policy: only the `evicted` jobs are in `ended` so far."""
         self.arrived.clear()
         self.ended = evicted
         run_times = self._run_times

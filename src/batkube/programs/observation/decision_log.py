@@ -31,7 +31,7 @@ _NAME = re.compile(r'"([^"]+)":')
 
 @dataclass(slots=True)
 class _Attempt:
-    """What the scheduler has logged about an attempt to place a pod."""
+    """The data that the scheduler has logged about an attempt to place a pod."""
 
     #: By node, the score of each plugin, weighted, and the sum of all.
     scores: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class _Attempt:
 
 
 class DecisionLogReader:
-    """Follows the log of a scheduler, and records its reasons."""
+    """Parses the growing log of a scheduler, and records its reasons."""
 
     def __init__(self, log: ProgramLog, reasons: Journal) -> None:
         self._reasons = reasons

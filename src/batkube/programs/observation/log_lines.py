@@ -1,4 +1,4 @@
-"""Reads the log of a program line by line, and the instants of klog's lines."""
+"""Reads the log of a program line by line, and parses the instants of klog lines."""
 
 from __future__ import annotations
 

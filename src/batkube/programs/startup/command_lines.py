@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
+from batkube.cluster.kinds import DEFAULT_KUBERNETES
 from batkube.cluster.kubeconfigs import kubeconfig
 from batkube.cluster.mapping import DEFAULT_SCHEDULER
 from batkube.files.private import write_private
+from batkube.kernel.errors import InputError
 from batkube.programs.program import ExternalProgram
 from batkube.schedulers.named_programs import fill_placeholders
 
@@ -109,6 +111,17 @@ def served_scheduler_names(scheduler: ExternalProgram) -> list[str]:
     if profiles and scheduler.start.has_profiles:
         return [profile.get("schedulerName") or DEFAULT_SCHEDULER for profile in profiles]
     return [scheduler.serves or scheduler.start.scheduler_name]
+
+
+def required_kubernetes(programs: Sequence[ExternalProgram], requested: str | None) -> str:
+    """Return the version of Kubernetes whose API to serve: the requested one, or else that which programs need."""
+    needed = {program.start.kubernetes: program.name for program in programs if program.start.kubernetes}
+    version = requested or next(iter(needed), DEFAULT_KUBERNETES)
+    for other, name in needed.items():
+        if other != version:
+            problem = f"{name} needs the API of Kubernetes {other}, but that of {version} is served"
+            raise InputError("kubernetes", problem=problem, remedy=f"write --kubernetes {other}, or omit it")
+    return version
 
 
 def required_api_versions(schedulers: Sequence[ExternalProgram]) -> list[str]:

@@ -9,7 +9,7 @@ import random
 import re
 import secrets
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -21,6 +21,7 @@ from batkube.api.connections.protocol.connection import MAX_BODY_BYTES, Handler
 from batkube.api.requests.messages import Request, Response, Stream
 from batkube.api.requests.users import MASTERS, authenticated_user
 from batkube.api.verbs.handlers.objects import PATH_NOT_FOUND
+from batkube.cluster.kinds import DEFAULT_API, ServedApi
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.pods.usage import PodUsage
 from batkube.cluster.store import Store
@@ -149,17 +150,17 @@ def start_all(
 def make_server(
     world: World,
     usage: PodUsage | None = None,
-    more_versions: Sequence[str] = (),
+    api: ServedApi = DEFAULT_API,
     conflicts: SchedulerConflicts | None = None,
 ) -> RunServer:
-    """Return the API server of a run, which also serves `more_versions` and reports bindings to `conflicts`.
+    """Return the API server of a run, which serves `api` and reports bindings to `conflicts`.
 
     `usage` calculates the resource usage of pods.
     """
     token = secrets.token_urlsafe()
     users = {token: authenticated_user("admin", "admin", (MASTERS,))}
     clock = world.clock
-    api = Api(
+    parts = Api(
         world.store,
         lambda: clock.event_time,
         NoTimers(),
@@ -168,12 +169,12 @@ def make_server(
         bare=True,
         usage=usage,
         notes=world.notes,
-        more_versions=more_versions,
+        kinds=api,
         # The pods of a workload job share one demand.
         can_resize=lambda key: world.executions.find(key) is None,
     )
-    api.bootstrap(clock.now, 6443)
-    return RunServer(api, token, [], conflicts)
+    parts.bootstrap(clock.now, 6443)
+    return RunServer(parts, token, [], conflicts)
 
 
 def _start_attached(scheduler: ExternalProgram, setup: ProgramSetup, folder: Path) -> Attachment:

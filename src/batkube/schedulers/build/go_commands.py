@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from batkube.kernel.errors import BatkubeError, InputError
+from batkube.kernel.instants import human_duration, seconds
+from batkube.kernel.stopwatch import Stopwatch
 from batkube.schedulers.build.cache_permissions import OWNER_ONLY_UMASK
 from batkube.schedulers.build.toolchains import GoCommandFailed, Report, run_go
 from batkube.schedulers.recipes import BuildRecipe
@@ -75,6 +77,7 @@ def compile_program(recipe: BuildRecipe, command: Sequence[str], work: Path, tot
     """Run `go build -v`, which prints each package it compiles, but not cached ones."""
     last_lines: deque[str] = deque(maxlen=_MAX_LINES)
     step = max(1, total // _PROGRESS_REPORTS)
+    stopwatch = Stopwatch()
     count = 0
     with subprocess.Popen(command, cwd=work, stderr=subprocess.PIPE, text=True, umask=OWNER_ONLY_UMASK) as process:
         assert process.stderr is not None
@@ -83,7 +86,7 @@ def compile_program(recipe: BuildRecipe, command: Sequence[str], work: Path, tot
                 last_lines.append(line)
                 count += 1
                 if count % step == 0:
-                    report(f"compiling: {count} of at most {total} packages")
+                    report(progress_text(count, total, stopwatch.real_s))
         except BaseException:
             _interrupt(process)
             raise
@@ -91,8 +94,14 @@ def compile_program(recipe: BuildRecipe, command: Sequence[str], work: Path, tot
         raise _build_error(recipe, command, list(last_lines))
 
 
+def progress_text(count: int, total: int, elapsed_s: float) -> str:
+    """Return the progress of a compilation. The remaining time is an upper bound, since some packages may be cached."""
+    left_s = round(elapsed_s * (total - count) / count)
+    return f"compiling: {count} of at most {total} packages, at most {human_duration(seconds(left_s))} left"
+
+
 def _interrupt(process: subprocess.Popen[str]) -> None:
-    """Let Go stop its compilers and remove its temporary files; kill it if it does not."""
+    """Interrupt Go, so that it stops its compilers and removes its temporary files; kill it if it does not exit."""
     process.send_signal(signal.SIGINT)
     try:
         process.wait(_GRACE_S)

@@ -117,7 +117,7 @@ def impossible_jobs(
 def machines_instead_of_cores(platform: Platform, size: int) -> str:
     """Return the shorthand of a platform of one-core machines, if jobs of this size need it; empty otherwise.
 
-    A trace of 128 processors is often run on `1x128`, a single machine, where each job takes the whole.
+    A trace of 128 processors is often run on `1x128` by mistake: a single machine, all of which each job takes.
     """
     cores = sum(machine.cpu_milli for machine in platform.machines) // 1000
     return f"{cores}x1" if len(platform.machines) < size <= cores else ""

@@ -42,7 +42,7 @@ _IGNORED_FLAGS = FidelityNote(
     "scheduler", "ignores flags because it has a configuration file; set them in --scheduler-config"
 )
 _OTHER_RANDOM_NUMBERS = FidelityNote(
-    "explain", "--explain makes the scheduler log more, and so draw other random numbers, as with another seed"
+    "explain", "--explain makes the scheduler log more, so it draws other random numbers, as with another seed"
 )
 
 

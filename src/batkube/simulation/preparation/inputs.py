@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from batkube.cluster.kinds import ServedApi, validate_versions
 from batkube.cluster.mapping import ResourceModel
 from batkube.execution.latencies.delays import NO_LATENCIES, Latencies, read_latencies
 from batkube.execution.latencies.system_pods import without_system_pods
@@ -161,8 +162,9 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
     objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timeline)
     all_objects = [*objects, *later_objects]
     prerequisites = _prerequisites(outside, platform, model)
-    check_objects(objects, scenario.until, later_objects, prerequisites, served_api_versions(scenario, outside))
-    check_event_kinds(timeline, all_objects)
+    api = served_api(scenario, outside)
+    check_objects(objects, scenario.until, later_objects, prerequisites, api)
+    check_event_kinds(timeline, all_objects, api.kubernetes)
     if not outside:
         # External programs can create further pods, so their runs only note unused rules at the end.
         reject_unmatched_rules(rules, [manifest.fields for manifest in all_objects])
@@ -205,11 +207,13 @@ def _workloads(scenario: Scenario) -> Iterator[Workload]:
             yield read_workload(source, name=name, with_objects=True)
 
 
-def served_api_versions(scenario: Scenario, outside: Sequence[ExternalProgram]) -> list[str]:
-    """Return the optional API versions to serve: those in the scenario, and those that programs need."""
-    from batkube.programs.startup.command_lines import required_api_versions
+def served_api(scenario: Scenario, outside: Sequence[ExternalProgram]) -> ServedApi:
+    """Return the API to serve: as the scenario requests, and as programs need."""
+    from batkube.programs.startup.command_lines import required_api_versions, required_kubernetes
 
-    return [*scenario.api, *required_api_versions(outside)]
+    kubernetes = required_kubernetes(outside, scenario.kubernetes)
+    more_versions = validate_versions(scenario.api, "scenario", "api", kubernetes)
+    return ServedApi(kubernetes, (*more_versions, *required_api_versions(outside)))
 
 
 def _optional_controllers(timeline: ClusterTimeline, objects: Sequence[ObjectManifest]) -> tuple[str, ...]:

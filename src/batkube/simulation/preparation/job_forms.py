@@ -113,7 +113,14 @@ def _defined_dialects(start: ProgramStart, kinds: set[str]) -> Iterable[PodGroup
     dialects = list(POD_GROUP_APIS.values())
     if start.pod_group:
         dialects = [_dialect(start)]
-    yield from (dialect for dialect in dialects if f"podgroups.{dialect.group}" in kinds)
+    yield from (dialect for dialect in dialects if _is_defined(dialect, start, kinds))
+
+
+def _is_defined(dialect: PodGroupApi, start: ProgramStart, kinds: set[str]) -> bool:
+    """Return whether a run has the PodGroups of a dialect; those of Kubernetes are served if a program needs them."""
+    if dialect.is_native:
+        return dialect.api_version in start.needs
+    return f"podgroups.{dialect.group}" in kinds
 
 
 def _dialect(start: ProgramStart) -> PodGroupApi:
@@ -132,7 +139,7 @@ def admission_kinds(job_forms: JobForms) -> list[str]:
     """Return the storage names of the objects in which schedulers record the admission of jobs."""
     kinds = []
     for form, dialect in job_forms.values():
-        if form in (SubmissionForm.POD_GROUP, SubmissionForm.VOLCANO_JOB):
+        if form in (SubmissionForm.POD_GROUP, SubmissionForm.VOLCANO_JOB) and not dialect.is_native:
             kinds.append(f"podgroups.{dialect.group}")
         elif form is SubmissionForm.KUEUE_JOB:
             kinds.append(JOBS)

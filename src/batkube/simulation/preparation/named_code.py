@@ -112,7 +112,7 @@ def _is_code(text: str) -> bool:
 
 
 def _first_word(command: str) -> str:
-    """Return the program of a command line, split as when it is started; "" if it cannot be split."""
+    """Return the program of a command line, split as by the shell; "" if it cannot be split."""
     try:
         return (shlex.split(command) or [""])[0]
     except ValueError:
@@ -120,7 +120,7 @@ def _first_word(command: str) -> str:
 
 
 def _entries_used(scenario: Scenario) -> Iterator[str]:
-    """Yield the names of the catalogue's entries that start the programs of a scenario, without companions."""
+    """Yield the names of the catalogue entries used by a scenario, without their companions."""
     if not scenario.has_external_scheduler:
         return
     for text in (scenario.scheduler, *scenario.more_schedulers):

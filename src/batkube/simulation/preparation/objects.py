@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batkube.cluster.client import ApiError
-from batkube.cluster.kinds import KindTable
+from batkube.cluster.kinds import DEFAULT_API, KindTable, ServedApi
 from batkube.cluster.store import Key
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
@@ -45,12 +45,11 @@ def check_objects(
     until: Duration | None,
     others: Sequence[ObjectManifest] = (),
     prerequisites: Prerequisites = (),
-    more_versions: Sequence[str] = (),
+    api: ServedApi = DEFAULT_API,
 ) -> None:
     """Raise InputError for objects that the API rejects, or that never end in a run without `until`.
 
-    A run does not wait for the end of `others`. `prerequisites` exist before all objects, and `more_versions` of the
-    API are served.
+    A run does not wait for the end of `others`. `prerequisites` exist before all objects, and `api` is served.
     """
     if not objects and not others and not prerequisites:
         return
@@ -64,7 +63,7 @@ def check_objects(
     from batkube.programs.startup.launch import make_server
 
     world = World(Streams(0))
-    server = make_server(world, more_versions=more_versions)
+    server = make_server(world, api=api)
     manifests = server.api.manifest_client(server.token)
     install(prerequisites, manifests)
     for manifest in heapq.merge(objects, others, key=lambda manifest: manifest.at):
@@ -73,15 +72,15 @@ def check_objects(
             manifests.apply(manifest.fields)
         except ApiError as refusal:
             if refusal.code != _FORBIDDEN:
-                remedy = _remedy(manifest) if refusal.message.startswith("no matches") else None
+                remedy = _remedy(manifest, api.kubernetes) if refusal.message.startswith("no matches") else None
                 # Join messages of several lines.
                 _reject(manifest, f"is rejected by the API: {' '.join(refusal.message.split())}", remedy)
 
 
-def _remedy(manifest: ObjectManifest) -> str:
+def _remedy(manifest: ObjectManifest, kubernetes: str) -> str:
     """Return the remedy for an unknown kind: enable its version, or define it."""
     version = manifest.fields.get("apiVersion")
-    if version in KindTable.builtin().optional_versions:
+    if version in KindTable.builtin(kubernetes).optional_versions:
         return f"add --api {version}"
     return "check apiVersion and kind; a custom resource needs its CustomResourceDefinition before it"
 

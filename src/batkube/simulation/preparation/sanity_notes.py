@@ -1,6 +1,6 @@
-"""Notes on runs whose numbers are right and say little: the platform does not suit the workload, or nothing waited.
+"""Notes on runs whose numbers are right but say little: the platform does not suit the workload, or no job waited.
 
-An experiment on such runs compares nothing. Each note has the numbers that show it, and what to do.
+Schedulers can hardly be compared by such runs. Each note has the numbers concerned, and a remedy.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _LOAD_MIN, _LOAD_MAX = 0.25, 2.0
 _HOUR_NS = 3600 * NANOSECONDS_PER_SECOND
 
 OTHER_SIZE = FidelityNote(
-    "workload", "is of a machine of another size than the platform, so load and waits are not those of the trace"
+    "workload", "was recorded on a machine of another size than the platform, so load and waits differ from the trace"
 )
 LATE_START = FidelityNote(
     "workload",
-    "its first job is submitted late, and makespan and utilisation count the time before it; "
+    "its first job is submitted late, so makespan and utilisation include the idle time before it; "
     "`batkube workload convert --shift` moves it to 0",
 )
 UNUSUAL_LOAD = FidelityNote(
     "workload",
-    f"its offered load on this platform is far from 1 (below {_LOAD_MIN} or above {_LOAD_MAX:g}), so that schedulers "
-    "hardly matter, or waits grow with the length of the workload",
+    f"its offered load on this platform is far from 1 (below {_LOAD_MIN} or above {_LOAD_MAX:g}), so "
+    "schedulers hardly matter, or waits grow with the length of the workload",
 )
 NOTHING_WAITED = FidelityNote(
     "workload", "no job ever waited, so most schedulers give the same numbers; raise the load, as with --rate"
@@ -65,14 +65,14 @@ def note_unsuitable_results(outcomes: Iterable[Outcome], notes: FidelityNotes) -
 def offered_load(jobs: Sequence[Job], platform: Platform) -> float | None:
     """Return the work per machine and time between the first and the last submission; None if it is unknown.
 
-    A burst has none, and neither have jobs that all arrive within a shorter time than the longest of them runs.
+    It is unknown for bursts: if all jobs are submitted within less than the longest run time.
     """
     run_times = [run_time(job.profile) for job in jobs]
-    known = [run for run in run_times if run is not None]
+    fixed = [run for run in run_times if run is not None]
     span = max(job.submit for job in jobs) - min(job.submit for job in jobs)
-    if len(known) < len(run_times) or span <= max(known):
+    if len(fixed) < len(run_times) or span <= max(fixed):
         return None
-    return sum(run * job.size for run, job in zip(known, jobs, strict=True)) / (span * len(platform.machines))
+    return sum(run * job.size for run, job in zip(fixed, jobs, strict=True)) / (span * len(platform.machines))
 
 
 def _note_size(inputs: Inputs, notes: FidelityNotes) -> None:

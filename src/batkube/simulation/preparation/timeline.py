@@ -57,13 +57,13 @@ def objects_of_events(timeline: ClusterTimeline) -> list[ObjectManifest]:
     return sorted(objects, key=lambda manifest: manifest.at)
 
 
-def check_event_kinds(timeline: ClusterTimeline, objects: Sequence[ObjectManifest]) -> None:
+def check_event_kinds(timeline: ClusterTimeline, objects: Sequence[ObjectManifest], kubernetes: str) -> None:
     """Raise InputError if an event deletes or scales an object of a kind that is neither served nor in `objects`."""
     if not timeline.changed_kinds:
         return
     from batkube.cluster.kinds import KindTable
 
-    served = {name.lower() for kind in KindTable.builtin().resources() for name in (kind.kind, kind.plural)}
+    served = {name.lower() for kind in KindTable.builtin(kubernetes).resources() for name in (kind.kind, kind.plural)}
     served |= {manifest.kind.lower() for manifest in objects}
     for entry, kind in timeline.changed_kinds:
         if kind.lower() not in served:

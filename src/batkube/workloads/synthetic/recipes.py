@@ -145,7 +145,7 @@ class WorkloadRecipe:
         return self.sample(read_workload(self.trace, name), seed)
 
     def sample(self, workload: Workload, run_seed: int) -> Workload:
-        """Return a sample of the trace, which is already read. Raises InputError if there is none of that length."""
+        """Return a sample of the trace, which is already parsed. Raises InputError if the trace is too short."""
         seed = self.seed if self.seed is not None else run_seed
         draw = self._sampler()
         if self._machines is not None:

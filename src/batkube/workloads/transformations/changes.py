@@ -20,7 +20,7 @@ _VALUES: tuple[tuple[str, Callable[[Job], object]], ...] = (
 
 
 def changes_between(before: Workload, after: Workload) -> dict[str, int]:
-    """Return the number of jobs that were left out, and of those with another value, by phrase."""
+    """Count the jobs that were left out, and those whose values changed, by phrase."""
     counts: Counter[str] = Counter()
     old_jobs = {job.name: job for job in before.jobs}
     for job in after.jobs:

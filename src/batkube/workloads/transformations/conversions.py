@@ -63,24 +63,9 @@ def raise_walltimes(workload: Workload) -> Workload:
 
 def trim_run_times(workload: Workload, longest: Duration) -> Workload:
     """Reduce longer run times to `longest`. Profiles keep their names, as in the published Batkube workloads."""
-    trimmed: dict[int, Profile] = {}
-    untrimmed = 0
-
-    def trim(job: Job) -> Job:
-        nonlocal untrimmed
-        profile = job.profile
-        if not isinstance(profile, Delay):
-            length = run_time(profile)
-            untrimmed += length is None or length > longest
-            return job
-        if profile.duration <= longest:
-            return job
-        shorter = trimmed.get(id(profile))
-        if shorter is None:
-            shorter = trimmed[id(profile)] = replace_fields(profile, duration=longest)
-        return replace_fields(job, profile=shorter)
-
-    return with_note(_map_jobs(workload, trim), NOT_TRIMMED, untrimmed)
+    trimmed, untrimmed = _map_delays(workload, lambda length: min(length, longest))
+    too_long = sum(run is None or run > longest for run in map(run_time, untrimmed))
+    return with_note(trimmed, NOT_TRIMMED, too_long)
 
 
 def scale_arrival_rate(workload: Workload, factor: Fraction) -> Workload:
@@ -100,21 +85,27 @@ def compress_time(workload: Workload, factor: Fraction) -> Workload:
     often per job.
     """
     compressed = scale_walltimes(scale_arrival_rate(workload, factor), 1 / factor)
-    shorter: dict[int, Profile] = {}
-    untouched = 0
+    scaled, others = _map_delays(compressed, lambda length: Duration(_rounded_ns(length / factor)))
+    return with_note(scaled, NOT_COMPRESSED, len(others))
 
-    def compress(job: Job) -> Job:
-        nonlocal untouched
+
+def _map_delays(workload: Workload, new_length: Callable[[Duration], Duration]) -> tuple[Workload, list[Profile]]:
+    """Change the length of each delay; jobs keep sharing profiles. Also return the profiles of all other jobs."""
+    changed: dict[int, Profile] = {}
+    others: list[Profile] = []
+
+    def change(job: Job) -> Job:
         profile = job.profile
         if not isinstance(profile, Delay):
-            untouched += 1
+            others.append(profile)
             return job
-        if id(profile) not in shorter:
-            length = Duration(_rounded_ns(profile.duration / factor))
-            shorter[id(profile)] = replace_fields(profile, duration=length)
-        return replace_fields(job, profile=shorter[id(profile)])
+        if id(profile) not in changed:
+            length = new_length(profile.duration)
+            changed[id(profile)] = profile if length == profile.duration else replace_fields(profile, duration=length)
+        new = changed[id(profile)]
+        return job if new is profile else replace_fields(job, profile=new)
 
-    return with_note(_map_jobs(compressed, compress), NOT_COMPRESSED, untouched)
+    return _map_jobs(workload, change), others
 
 
 def pack_machines(workload: Workload, cores: int) -> Workload:

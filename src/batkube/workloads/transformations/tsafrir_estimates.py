@@ -59,7 +59,7 @@ _OFFSETS_S = (0, 30, -30, 20, -20, 10, -10)
 
 
 def estimate_counts(jobs: int, longest_s: int, rng: random.Random) -> dict[int, int]:
-    """Return the number of jobs by estimate in seconds; `longest_s`, of at least an hour, is the longest estimate."""
+    """Return the number of jobs by estimate in seconds; `longest_s`, at least an hour, is the longest estimate."""
     head = _head_shares(longest_s, rng)
     tail = _tail_shares(max(0, different_estimates(jobs) - len(head)), longest_s, set(head), rng)
     shares = head | tail
@@ -69,7 +69,7 @@ def estimate_counts(jobs: int, longest_s: int, rng: random.Random) -> dict[int, 
 def assigned_estimates(
     run_times_s: Sequence[float], counts: dict[int, int], rng: random.Random
 ) -> tuple[list[int], int]:
-    """Return an estimate above each run time, in the order of the run times, and how many the model had too low.
+    """Return an estimate above each run time, in the order of the run times, and how many had to be raised.
 
     The longest job takes a random one of the estimates above its run time, then the next one, and so on. If the model
     has too few estimates above the run times, as for many jobs of nearly the longest estimate, some are raised.
@@ -136,10 +136,10 @@ def _popularity_ranks(count: int, rng: random.Random) -> list[int]:
     chosen: list[int] = []
     for place in range(count):
         pool += [rank for rank in _POPULARITY[place] if rank not in chosen and rank <= count]
-        overdue = [rank for rank in range(1, count + 1) if last_place[rank] <= place and rank not in chosen]
+        last_chances = [rank for rank in range(1, count + 1) if last_place[rank] <= place and rank not in chosen]
         candidates = pool or [rank for rank in range(1, count + 1) if rank not in chosen]
         drawn = min(rng.choice(candidates), rng.choice(candidates))
-        rank = 1 if place == 0 else min(overdue, default=drawn)
+        rank = 1 if place == 0 else min(last_chances, default=drawn)
         chosen.append(rank)
         pool = [other for other in pool if other != rank]
     return chosen

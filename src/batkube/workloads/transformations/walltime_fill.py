@@ -46,7 +46,7 @@ Fill = Callable[[Sequence[int], random.Random], tuple[list[int], int]]
 
 
 def fill_walltimes(workload: Workload, model: str, seed: int) -> Workload:
-    """Give each job without walltime one of a model, written as in this module's table. Raises InputError."""
+    """Fill in missing walltimes by a model, which is written as in this module's table. Raises InputError."""
     fill = _parsed(model, workload)
     missing = [job for job in workload.jobs if job.walltime is None]
     run_times = {job.key: run for job in missing if (run := run_time(job.profile)) is not None}
@@ -64,7 +64,7 @@ def _with_walltime(job: Job, walltime: int | None) -> Job:
 
 
 def _parsed(model: str, workload: Workload) -> Fill:
-    """Return the function of a model."""
+    """Parse the text of a model, and return its function. Raises InputError."""
     name, _, value = model.strip().partition(":")
     try:
         if name == "factor":

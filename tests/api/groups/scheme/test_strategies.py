@@ -10,7 +10,7 @@ from tests.api.groups.prepared_objects import created, deployment, made, pod, re
 from batkube.api.groups.kind_model.strategy import DEFAULT
 from batkube.api.groups.scheme.catalogue import KINDS
 from batkube.api.groups.scheme.strategies import default_propagation, strategy_of
-from batkube.cluster.kinds import KindTable
+from batkube.cluster.kinds import KUBERNETES_VERSIONS, KindTable
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,12 @@ def test_an_update_keeps_the_status_and_a_status_update_keeps_the_rest() -> None
 
 
 def test_every_strategy_belongs_to_a_served_kind() -> None:
-    table = KindTable.builtin()
-    for version in table.optional_versions:
-        table.serve(*version.split("/"))
-    served = {resource.storage for resource in table.resources()}
+    served: set[str] = set()
+    for kubernetes in KUBERNETES_VERSIONS:
+        table = KindTable.builtin(kubernetes)
+        for version in table.optional_versions:
+            table.serve(*version.split("/"))
+        served |= {resource.storage for resource in table.resources()}
 
     assert {name for name, kind in KINDS.items() if kind.strategy != DEFAULT} <= served
 

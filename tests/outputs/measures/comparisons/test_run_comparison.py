@@ -154,5 +154,5 @@ def test_a_comparison_in_which_nothing_waited_or_schedulers_decide_alike_is_warn
     busy = compare_runs([run("c", "policy:fcfs", 7), run("d", "policy:fcfs", 7)])
 
     assert any("no job waited in any of the runs" in warning for warning in idle.warnings)
-    assert "b has the schedule of a, although their schedulers differ" in idle.warnings
+    assert "b has the same schedule as a, although their schedulers differ" in idle.warnings
     assert busy.warnings == []

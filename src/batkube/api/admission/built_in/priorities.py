@@ -37,8 +37,26 @@ def set_priority(request: AdmissionRequest) -> None:
         spec[field] = computed
 
 
+def set_group_priority(request: AdmissionRequest) -> None:
+    """Set the priority of a new PodGroup from its class.
+
+    Its preemption policy is that of a feature gate that is off by default (PodGroupPreemptionPolicy).
+    """
+    if request.old is not None:
+        return
+    spec = request.value["spec"]
+    priority, _ = _resolve_priority(request, spec)
+    own = spec.get("priority")
+    if own is not None and own != priority:
+        raise request.forbidden(
+            f"priority set in the pod group ({own}) must match the priority computed ({priority}) "
+            "based on the priority class set in the spec"
+        )
+    spec["priority"] = priority
+
+
 def _resolve_priority(request: AdmissionRequest, spec: dict[str, Any]) -> tuple[int, str]:
-    """Return the priority and preemption policy of a new pod; set its class if it gets the default one."""
+    """Return the priority and preemption policy of a new object; set its class if it gets the default one."""
     name = spec.get("priorityClassName")
     if name:
         priority_class = request.store.get(_PRIORITY_CLASSES, Key(name))

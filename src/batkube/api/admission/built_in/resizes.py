@@ -14,7 +14,7 @@ CanResize = Callable[[Key], bool]
 
 
 def resize_check(can_resize: CanResize) -> Plugin:
-    """Return the plugin that rejects resizes as for a node without support for them (Kubernetes: ValidatePodResize)."""
+    """Return the plugin that rejects resizes of pods whose kubelet cannot resize (Kubernetes: ValidatePodResize)."""
 
     def check_resize(request: AdmissionRequest) -> None:
         if not can_resize(request.key):

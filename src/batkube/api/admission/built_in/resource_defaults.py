@@ -5,11 +5,11 @@ Kubernetes: plugin/pkg/admission/{nodetaint,storage,network/defaultingressclass}
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from batkube.api.admission.request import AdmissionRequest
 from batkube.cluster.default_classes import default_ingress_class, default_storage_class
-from batkube.cluster.store import Key
+from batkube.cluster.store import Key, Store
 from batkube.kernel.quantities import parse_quantity
 
 _NOT_READY_TAINT = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
@@ -46,22 +46,23 @@ def add_protection_finalizer(request: AdmissionRequest) -> None:
 
 def set_default_storage_class(request: AdmissionRequest) -> None:
     """Set the default class on a new claim that names none (DefaultStorageClass)."""
-    spec = request.value.setdefault("spec", {})
-    annotations = request.value["metadata"].get("annotations") or {}
-    if request.old is None and spec.get("storageClassName") is None and _CLAIM_CLASS_ANNOTATION not in annotations:
-        class_ = default_storage_class(request.store)
-        if class_:
-            spec["storageClassName"] = class_
+    _set_default_class(request, "storageClassName", _CLAIM_CLASS_ANNOTATION, default_storage_class)
 
 
 def set_default_ingress_class(request: AdmissionRequest) -> None:
     """Set the default class on a new ingress that names none (DefaultIngressClass)."""
+    _set_default_class(request, "ingressClassName", _INGRESS_CLASS_ANNOTATION, default_ingress_class)
+
+
+def _set_default_class(
+    request: AdmissionRequest, field: str, annotation: str, default_class: Callable[[Store], str]
+) -> None:
     spec = request.value.setdefault("spec", {})
     annotations = request.value["metadata"].get("annotations") or {}
-    if request.old is None and spec.get("ingressClassName") is None and _INGRESS_CLASS_ANNOTATION not in annotations:
-        class_ = default_ingress_class(request.store)
+    if request.old is None and spec.get(field) is None and annotation not in annotations:
+        class_ = default_class(request.store)
         if class_:
-            spec["ingressClassName"] = class_
+            spec[field] = class_
 
 
 def check_volume_expansion(request: AdmissionRequest) -> None:

@@ -149,17 +149,11 @@ class _ValueValidator:
             past = old_item_lookup(old, schema)
             for index, item in enumerate(value):
                 count += self.check(items, item, f"{path}[{index}]", past(item))
-        size = len(value)
-        if schema.min_items is not None and size < schema.min_items:
-            text = f"{path} in body should have at least {schema.min_items} items"
-            self._add(text, field_errors.invalid(self._field(path), size, text))
-        if schema.max_items is not None and size > schema.max_items:
-            text = f"{path} in body should have at most {schema.max_items} items"
-            self._add(text, field_errors.too_many(self._field(path), size, schema.max_items))
+        self._check_size(len(value), schema.min_items, schema.max_items, "items", path)
         return count
 
     def _check_object(self, schema: StructuralSchema, value: dict[str, Any], path: str, old: Json) -> int:
-        self._check_object_size(schema, value, path)
+        self._check_size(len(value), schema.min_properties, schema.max_properties, "properties", path)
         count = 0
         properties, additional = schema.properties, schema.additional
         if schema.additional_allowed is False:
@@ -181,14 +175,14 @@ class _ValueValidator:
                 self._add(f"{below} in body is required", field_errors.required(self._field(below)))
         return count
 
-    def _check_object_size(self, schema: StructuralSchema, value: dict[str, Any], path: str) -> None:
-        size = len(value)
-        if schema.min_properties is not None and size < schema.min_properties:
-            text = f"{path} in body should have at least {schema.min_properties} properties"
+    def _check_size(self, size: int, minimum: int | None, maximum: int | None, parts: str, path: str) -> None:
+        """Check the number of a value's parts: `items` of a list, `properties` of an object."""
+        if minimum is not None and size < minimum:
+            text = f"{path} in body should have at least {minimum} {parts}"
             self._add(text, field_errors.invalid(self._field(path), size, text))
-        if schema.max_properties is not None and size > schema.max_properties:
-            text = f"{path} in body should have at most {schema.max_properties} properties"
-            self._add(text, field_errors.too_many(self._field(path), size, schema.max_properties))
+        if maximum is not None and size > maximum:
+            text = f"{path} in body should have at most {maximum} {parts}"
+            self._add(text, field_errors.too_many(self._field(path), size, maximum))
 
     # Composed schemas
 

@@ -44,7 +44,7 @@ def timeline_of(run: Playback) -> Iterator[Item]:
 
 
 class _TimelineBuilder:
-    """Translates what happened into items, one change at a time."""
+    """Converts deltas and entries of the journal to items, one at a time."""
 
     def __init__(self, run: Playback) -> None:
         self._run = run
@@ -95,7 +95,7 @@ class _TimelineBuilder:
             yield SliceEnd(track, at)
 
     def _node_items(self, delta: Delta) -> Iterator[Item]:
-        """Yield marks where a node joins or leaves, and a slice for each status but `ready`."""
+        """Yield marks where a node is added or removed, and a slice for each status other than `ready`."""
         node = self._run.nodes[delta.number]
         track = self._tracks.node_status(node.number, node.name).number
         yield from self._end_open_slice(track, delta.at)
@@ -128,7 +128,7 @@ class _TimelineBuilder:
             yield SliceBegin(track, delta.at, execution.ended, "running", "job", job_details(job))
 
     def _pod_items(self, delta: Delta, pod: RecordedPod) -> Iterator[Item]:
-        """Yield the slice of a pod on its node, which contains another one until the pod runs."""
+        """Yield the slice of a pod on its node. Until the pod runs, an inner slice shows that it is starting."""
         if delta.kind is DeltaKind.POD_BOUND:
             yield from self._binding(delta, pod)
         elif pod.number in self._lane_of:

@@ -1,4 +1,4 @@
-"""The counters of a timeline: utilisation, what is free, what waits and runs."""
+"""The counters of a timeline: utilisation, free amounts, waiting pods and jobs, running jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a viewer shows of a selected item, and which flows pass through it."""
+"""The details of an item, which a viewer shows when it is selected, and the flows through it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from batkube.outputs.playback.playback import Playback
 
 
 def flow_of(pod: int) -> int:
-    """Return the flow of a pod; 0 is not a valid one."""
+    """Return the id of a pod's flow; 0 is not a valid id."""
     return pod + 1
 
 
@@ -34,7 +34,7 @@ def scheduler_of(run: Playback, job: int | None) -> str:
 
 
 def node_details(node: RecordedNode) -> Details:
-    """Return the amounts that a node offers, and its place."""
+    """Return the capacity of a node, and its zone, rack and pool."""
     places = {"zone": node.zone, "rack": node.rack, "pool": node.pool}
     return {**_amounts(node.capacity), **_without_empty(places)}
 

@@ -1,4 +1,4 @@
-"""The tracks of a timeline. Each is created when its first item is, so empty ones do not appear."""
+"""The tracks of a timeline. A track is created with its first item, so there are no empty tracks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from batkube.outputs.exports.timeline.items import Track, TrackGroup
 
 
 class Tracks:
-    """Creates tracks, and finds them by what they show."""
+    """Returns tracks by their subject, and creates them when needed."""
 
     def __init__(self) -> None:
         self._by_key: dict[tuple[str, object], Track] = {}
@@ -70,19 +70,19 @@ class Tracks:
 
 
 class Lanes:
-    """Lanes of nodes: each has one pod at a time, and the first free one is taken."""
+    """Lanes of nodes. A lane has at most one pod at a time; a pod gets the first free lane."""
 
     def __init__(self) -> None:
         self._free: defaultdict[str, list[int]] = defaultdict(list)
         self._counts: defaultdict[str, int] = defaultdict(int)
 
     def take(self, node: str) -> int:
-        """Return a free lane of a node, which is in use from now on."""
+        """Reserve the first free lane of a node and return it."""
         if self._free[node]:
             return heapq.heappop(self._free[node])
         self._counts[node] += 1
         return self._counts[node] - 1
 
     def release(self, node: str, lane: int) -> None:
-        """Make a lane free again."""
+        """Release a lane."""
         heapq.heappush(self._free[node], lane)

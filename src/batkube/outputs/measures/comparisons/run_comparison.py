@@ -284,7 +284,7 @@ def _workload_warnings(base_label: str, label: str, base: pd.DataFrame, other: p
 def _sanity_warnings(
     runs: Sequence[MeasuredRun], labels: Sequence[str], tables: Sequence[pd.DataFrame], baseline: int
 ) -> list[str]:
-    """Return warnings that the comparison compares nothing: no job waited, or other schedulers decided alike."""
+    """Return warnings on comparisons without meaning: no job waited, or different schedulers gave the same schedule."""
     warnings = []
     waits = pd.concat([table["starting_time"] - table["submission_time"] for table in tables]).dropna()
     if len(tables[baseline]) >= _FEW_JOBS and (waits.abs() <= _RESOLUTION_S).all():
@@ -295,7 +295,7 @@ def _sanity_warnings(
             continue
         difference = _differences(label, tables[baseline], tables[number])
         if difference.common == len(tables[baseline]) and not (difference.moved or difference.elsewhere):
-            warnings.append(f"{label} has the schedule of {labels[baseline]}, although their schedulers differ")
+            warnings.append(f"{label} has the same schedule as {labels[baseline]}, although their schedulers differ")
     return warnings
 
 

@@ -77,9 +77,9 @@ class RunFiles:
         return self._frame("devices.csv", _DEVICE_TEXT_COLUMNS, _DEVICE_NUMBER_COLUMNS)
 
     def _frame(
-        self, name: str, texts: tuple[str, ...], numbers: tuple[str, ...], more_numbers: tuple[str, ...] = ()
+        self, name: str, texts: tuple[str, ...], numbers: tuple[str, ...], optional_numbers: tuple[str, ...] = ()
     ) -> pd.DataFrame:
-        """Return a file of the run as a frame; no rows if it was not written. It may lack `more_numbers`."""
+        """Return a file of the run as a frame; no rows if it was not written. It may lack `optional_numbers`."""
         import pandas as pd
 
         from batkube.outputs.measures.run_data.text_table import read_table
@@ -89,7 +89,7 @@ class RunFiles:
             return pd.DataFrame({column: [] for column in (*texts, *numbers)})
         table = read_table(path)
         table.require((*texts, *numbers), "use the output folder of a run")
-        are_numbers = {*numbers, *more_numbers}
+        are_numbers = {*numbers, *optional_numbers}
         return pd.DataFrame(
             {column: table.numbers(column) if column in are_numbers else table.text(column) for column in table.columns}
         )

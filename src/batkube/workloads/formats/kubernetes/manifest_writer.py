@@ -12,14 +12,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from batkube.kernel.errors import InputError
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND
 from batkube.kernel.quantities import format_amount
 from batkube.workloads.delay_profiles import exact_seconds
 from batkube.workloads.formats.kubernetes.annotations import DURATION, EXIT_CODE, SUBMIT, USER, WALLTIME
 from batkube.workloads.history import STEP_LABEL, step_text
 from batkube.workloads.model import Job, Workload
-from batkube.workloads.run_times import run_time
+from batkube.workloads.run_times import fixed_run_time
 
 _IMAGE = "busybox"
 #: The name of a Job becomes a label of its pods, so it must be an RFC 1123 label (Kubernetes documentation, "Jobs").
@@ -39,14 +38,7 @@ def manifests_text(workload: Workload) -> Iterator[str]:
         )
     used: set[str] = set()
     for job in workload.jobs:
-        run = run_time(job.profile)
-        if run is None:
-            raise InputError(
-                workload.source,
-                at=f"job {job.name}",
-                problem=f"its profile {job.profile.name!r} has no fixed run time, which a manifest needs",
-                remedy="write Batsim JSON (.json)",
-            )
+        run = fixed_run_time(job, workload.source, "a manifest")
         yield _manifest(job, exact_seconds(run), _object_name(job.name, used))
 
 

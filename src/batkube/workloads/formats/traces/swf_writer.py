@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from batkube.kernel.errors import InputError
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND
 from batkube.workloads.delay_profiles import exact_seconds
 from batkube.workloads.formats.traces.swf_header import header_text
 from batkube.workloads.model import Job, Workload
-from batkube.workloads.run_times import run_time
+from batkube.workloads.run_times import fixed_run_time, run_time
 
 
 def swf_text(workload: Workload) -> Iterator[str]:
@@ -32,14 +31,7 @@ def swf_text(workload: Workload) -> Iterator[str]:
     yield from _name_lines("Queue: {}", queues, workload.header.queue_names)
     yield from _name_lines("Partition: {}", partitions, workload.header.partition_names)
     for number, job in enumerate(workload.jobs, 1):
-        run = run_time(job.profile)
-        if run is None:
-            raise InputError(
-                workload.source,
-                at=f"job {job.name}",
-                problem=f"its profile {job.profile.name!r} has no fixed run time, which SWF needs",
-                remedy="write Batsim JSON (.json)",
-            )
+        run = fixed_run_time(job, workload.source, "SWF")
         name = job.name if keep_names else number
         walltime = "-1" if job.walltime is None else exact_seconds(job.walltime)
         user, queue = users.get(job.user, "-1"), queues.get(job.queue, "-1")

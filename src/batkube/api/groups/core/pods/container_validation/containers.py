@@ -67,10 +67,14 @@ def check_containers(containers: Sequence[Container], around: PodContext, path: 
         if name in names:
             problems.duplicate(f"{at}.name", name)
         names.add(name)
-        if (lifecycle := container.get("lifecycle")) is not None:
-            check_lifecycle(lifecycle, around.grace_period_s, f"{at}.lifecycle", problems)
-        check_probes(container, around.grace_period_s, at, problems)
+        _check_lifecycle_and_probes(container, around, at, problems)
     _check_host_ports(containers, path, problems)
+
+
+def _check_lifecycle_and_probes(container: Container, around: PodContext, path: str, problems: Problems) -> None:
+    if (lifecycle := container.get("lifecycle")) is not None:
+        check_lifecycle(lifecycle, around.grace_period_s, f"{path}.lifecycle", problems)
+    check_probes(container, around.grace_period_s, path, problems)
 
 
 def check_init_containers(
@@ -95,9 +99,7 @@ def check_init_containers(
             names.add(name)
         _check_host_ports([container], path, problems)
         if restart == "Always":
-            if (lifecycle := container.get("lifecycle")) is not None:
-                check_lifecycle(lifecycle, around.grace_period_s, f"{at}.lifecycle", problems)
-            check_probes(container, around.grace_period_s, at, problems)
+            _check_lifecycle_and_probes(container, around, at, problems)
         else:
             for field in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
                 if container.get(field) is not None:

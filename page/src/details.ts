@@ -1,4 +1,4 @@
-/** The story of a node, a job or a pod: its fields now, and what happened to it until the page's instant. */
+/** Details of a node, a job or a pod: its fields and its events at the page's instant. */
 
 import { element } from "./dom.js";
 import { eventsOf } from "./events.js";
@@ -9,8 +9,8 @@ import { JOB_FIELDS } from "./run.js";
 import type { Selection, View } from "./view.js";
 import { NODE_STATUSES } from "./wire.js";
 
-const MOST_EVENTS = 300;
-const MOST_PODS = 100;
+const MAX_EVENTS = 300;
+const MAX_PODS = 100;
 const POD_PHASES = ["not created yet", "pending", "bound, not running yet", "running", "ended"];
 const JOB_PHASES = ["not submitted yet", "waiting", "running", "ended"];
 
@@ -23,17 +23,17 @@ export function selectionTitle(view: View, { run: index, kind, index: number }: 
   return `${kind} ${names[kind][number]}`;
 }
 
-/** Return the story. */
-export function storyPanel(view: View, selection: Selection): HTMLElement {
+/** Return the details of the selection. */
+export function detailsPanel(view: View, selection: Selection): HTMLElement {
   const { run, fold } = view.runs[selection.run]!;
-  const parts = { node: nodeStory, job: jobStory, pod: podStory }[selection.kind](view, selection);
-  const events = eventsOf(run, selection.kind, selection.index, fold.position, MOST_EVENTS);
+  const parts = { node: nodeDetails, job: jobDetails, pod: podDetails }[selection.kind](view, selection);
+  const events = eventsOf(run, selection.kind, selection.index, fold.position, MAX_EVENTS);
   const children: Node[] = [element("h3", { class: "name" }, selectionTitle(view, selection)), ...parts];
   if (events.length) children.push(element("h3", {}, "Until now"), eventList(view, selection.run, events));
   return element("div", {}, ...children);
 }
 
-function nodeStory(view: View, { run: index, index: node }: Selection): Node[] {
+function nodeDetails(view: View, { run: index, index: node }: Selection): Node[] {
   const { run, fold } = view.runs[index]!;
   const pairs: Pairs = [["status", fold.nodePresent[node] ? NODE_STATUSES[fold.nodeStatuses[node]!]! : "does not exist"]];
   for (const grouping of ["zone", "rack", "pool"] as const) {
@@ -53,7 +53,7 @@ function nodeStory(view: View, { run: index, index: node }: Selection): Node[] {
   return [definitions([...pairs, ...meters]), ...podList(view, index, pods, "Pods now")];
 }
 
-function jobStory(view: View, { run: index, index: job }: Selection): Node[] {
+function jobDetails(view: View, { run: index, index: job }: Selection): Node[] {
   const { run, fold } = view.runs[index]!;
   const phase = fold.jobPhases[job] as JobPhase;
   const pods = run.jobPods[job]!;
@@ -76,7 +76,7 @@ function jobStory(view: View, { run: index, index: job }: Selection): Node[] {
   return [definitions(pairs), ...podList(view, index, shown, "Pods")];
 }
 
-function podStory(view: View, { run: index, index: pod }: Selection): Node[] {
+function podDetails(view: View, { run: index, index: pod }: Selection): Node[] {
   const { run, fold } = view.runs[index]!;
   const phase = fold.podPhases[pod] as PodPhase;
   const pairs: Pairs = [["state", POD_PHASES[phase]!]];
@@ -105,11 +105,11 @@ function addInstant(view: View, pairs: Pairs, name: string, time: number): void 
 function podList(view: View, index: number, pods: number[], title: string): Node[] {
   const { run, fold } = view.runs[index]!;
   if (!pods.length) return [];
-  const items = pods.slice(0, MOST_PODS).map((pod) => {
+  const items = pods.slice(0, MAX_PODS).map((pod) => {
     const node = run.podNode[pod]!;
     const place = fold.podPhases[pod]! >= PodPhase.Bound && node >= 0 ? ` on ${run.nodeNames[node]}` : "";
     return element("li", {}, subjectButton(view, { run: index, kind: "pod", index: pod }, `${run.podNames[pod]}${place}`));
   });
-  const more = pods.length > MOST_PODS ? [element("li", {}, `and ${countText(pods.length - MOST_PODS, "other")}`)] : [];
+  const more = pods.length > MAX_PODS ? [element("li", {}, `and ${countText(pods.length - MAX_PODS, "other")}`)] : [];
   return [element("h3", {}, title), element("ul", { class: "names" }, ...items, ...more)];
 }

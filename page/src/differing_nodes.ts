@@ -1,10 +1,10 @@
-/** Nodes of two runs whose pods differ at the page's instant. Pods and nodes are the same if their names are. */
+/** Nodes whose pods differ between two runs at the page's instant. Pods and nodes are matched by name. */
 
 import { holdsResources, type PodPhase } from "./fold.js";
 import type { RunView } from "./view.js";
 
-export class Differing {
-  /** By run: the same pod of the other run, by pod, or -1. */
+export class DifferingNodes {
+  /** By run, then by pod: the corresponding pod of the other run, or -1. */
   private readonly peers: [Int32Array, Int32Array];
   private readonly nodeIndices: [Map<string, number>, Map<string, number>];
 
@@ -43,7 +43,7 @@ function nodeIndices({ run }: RunView): Map<string, number> {
   return new Map(run.nodeNames.map((name, node) => [name, node]));
 }
 
-/** Pods of resubmitted jobs have the names of earlier ones, so the n-th pod of a name corresponds to the n-th. */
+/** Return the corresponding pods of the other run. Pods of resubmitted jobs reuse names: the n-th of a name matches the n-th. */
 function peersOf(own: RunView, other: RunView): Int32Array {
   const indices = new Map<string, number[]>();
   other.run.podNames.forEach((name, pod) => indices.set(name, [...(indices.get(name) ?? []), pod]));

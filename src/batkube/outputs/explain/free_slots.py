@@ -1,4 +1,4 @@
-"""How many pods of a given size fit into the free resources of a cluster, over the course of a run."""
+"""How many pods of a given size fit into the free resources of a cluster, at each instant of a run."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def slots_on(node: RecordedNode, requests: Mapping[str, int], used: Mapping[str,
     return max(0, min((node.capacity.get(name, 0) - used.get(name, 0)) // amount for name, amount in wanted.items()))
 
 
-class FreeRoom(msgspec.Struct, frozen=True):
-    """How many pods fit from an instant on, and how many would if nothing ran on the nodes that take pods then."""
+class FreeSlots(msgspec.Struct, frozen=True):
+    """From an instant on: how many pods fit, and how many would fit if no pod ran on the ready nodes."""
 
     at: Instant
     fitting: int
     capacity: int
 
 
-class RoomOverTime:
-    """Replays a run, and reports how many pods fit after each instant at which that may have changed."""
+class SlotReplay:
+    """Replays a run, and reports how many pods fit after each instant at which their number may have changed."""
 
     def __init__(self, playback: Playback, requests: Mapping[str, int]) -> None:
         self._playback = playback
@@ -44,23 +44,23 @@ class RoomOverTime:
         #: By number, the pods that fit on each node now.
         self._slots: dict[int, int] = {}
         self._dirty: set[int] = set()
-        #: The pods that fit on each node that takes pods, if nothing runs on it.
+        #: The pods that would fit on each node that accepts pods, if nothing ran on it.
         self._capacities: dict[int, int] = {}
 
-    def between(self, begin: Instant, end: Instant) -> Iterator[FreeRoom]:
-        """Yield the room at `begin`, and after each instant before `end` at which it may have changed."""
+    def between(self, begin: Instant, end: Instant) -> Iterator[FreeSlots]:
+        """Yield the free slots at `begin`, and after each instant before `end` at which they may have changed."""
         pending: Instant | None = None
         for delta in self._playback.deltas:
             if delta.at >= end:
                 break
             if delta.at > begin and pending != delta.at:
                 if pending is None or self._dirty:
-                    yield self._room(begin if pending is None else pending)
+                    yield self._free_slots(begin if pending is None else pending)
                 pending = delta.at
             self._fold.apply(delta)
             self._mark(delta)
         if pending is None or self._dirty:
-            yield self._room(begin if pending is None else pending)
+            yield self._free_slots(begin if pending is None else pending)
 
     def _mark(self, delta: Delta) -> None:
         if delta.kind in _NODE_KINDS:
@@ -68,7 +68,7 @@ class RoomOverTime:
         elif delta.kind in _POD_KINDS and delta.node in self._numbers:
             self._dirty.add(self._numbers[delta.node])
 
-    def _room(self, at: Instant) -> FreeRoom:
+    def _free_slots(self, at: Instant) -> FreeSlots:
         for number in self._dirty:
             node = self._playback.nodes[number]
             if self._fold.statuses.get(number) is NodeStatus.READY:
@@ -79,4 +79,4 @@ class RoomOverTime:
                 self._slots.pop(number, None)
                 self._capacities.pop(number, None)
         self._dirty.clear()
-        return FreeRoom(at, sum(self._slots.values()), sum(self._capacities.values()))
+        return FreeSlots(at, sum(self._slots.values()), sum(self._capacities.values()))

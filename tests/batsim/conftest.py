@@ -1,4 +1,4 @@
-"""A fixture for tests that run with our Batsim and with the real one."""
+"""Fixtures for tests that run with our Batsim, and most of them also with the real one."""
 
 from __future__ import annotations
 
@@ -15,3 +15,9 @@ def batsim(request: pytest.FixtureRequest, tmp_path: Path) -> EitherBatsim:
     if request.param == REAL:
         real_batsim()
     return EitherBatsim(tmp_path, request.param)
+
+
+@pytest.fixture
+def own_batsim(tmp_path: Path) -> EitherBatsim:
+    """Our Batsim."""
+    return EitherBatsim(tmp_path, OURS)

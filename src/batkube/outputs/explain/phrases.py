@@ -1,4 +1,4 @@
-"""Instants, amounts and lists of names in sentences."""
+"""Formats instants, amounts and lists of names for sentences."""
 
 from __future__ import annotations
 
