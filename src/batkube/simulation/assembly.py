@@ -43,7 +43,7 @@ from batkube.simulation.parts.batsim_engine import (
     start_engine,
 )
 from batkube.simulation.parts.completion import CompletionTracker
-from batkube.simulation.parts.energy import create_energy_parts
+from batkube.simulation.parts.energy import EnergyParts, create_energy_parts
 from batkube.simulation.parts.machine_states import record_machine_states
 from batkube.simulation.parts.peer_connection import connect_peer, outcome_listener
 from batkube.simulation.preparation.input_notes import note_inputs
@@ -155,7 +155,7 @@ def assemble(
     nodes = _create_nodes(access, inputs, allocations)
     # The end of the run, and its other participants: objects, programs, events, a peer that uses Batsim's protocol.
     gangs, admissions = _watch_gangs(world, inputs), JobAdmissions(world, admission_kinds(inputs.job_forms))
-    devices = _watch_devices(world, inputs)
+    devices, cordons = _watch_devices(world, inputs), _watch_cordons(world, server, power)
     tracker = CompletionTracker(
         world, inputs.job_count, outcomes, jobs.report_remaining, scenario.until, observer, gangs
     )
@@ -167,7 +167,7 @@ def assemble(
         setup = ProgramSetup(world, loop, scenario, server, inputs.external_programs, observer, scheduler_folder)
         programs = _start_programs(setup, allocations, engine)
     auditor = _create_auditor(world, inputs, policy, programs, scheduler_folder)
-    _start_events(world, access, inputs, nodes, server, has_power_switches=power.switches is not None)
+    start_timeline(world, access, nodes, inputs.timeline, server, inputs.has_node_lifecycle, cordons)
     link = connect_peer(inputs, submission, tracker, scheduler_folder, engine, power, policy)
     submission.start()
     return Simulation(
@@ -181,22 +181,12 @@ def assemble(
     )
 
 
-def _start_events(
-    world: World,
-    access: Access,
-    inputs: Inputs,
-    nodes: NodeCreator,
-    server: RunServer | None,
-    *,
-    has_power_switches: bool,
-) -> None:
-    """Start the timeline, and record the cordons of clients.
+def _watch_cordons(world: World, server: RunServer | None, power: EnergyParts) -> CordonLog | None:
+    """Record cordons by clients of the API, if there is one.
 
-    The journal has the requests to switch machines off, for which the nodes are cordoned.
+    Nodes are also cordoned while their machines are switched off; the journal has the requests for that.
     """
-    cordons = None if server is None or has_power_switches else CordonLog(world)
-    watched = inputs.has_node_lifecycle
-    start_timeline(world, access, nodes, inputs.timeline, server, are_nodes_watched=watched, cordons=cordons)
+    return None if server is None or power.switches is not None else CordonLog(world)
 
 
 def _create_world(inputs: Inputs, journal: Journal, reasons: Journal) -> World:
