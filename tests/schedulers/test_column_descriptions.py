@@ -23,6 +23,8 @@ func AddHandlers(h printers.PrintHandler) {
 	podColumnDefinitions := []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]},
 		{Name: "Ready", Type: "string", Description: "How many are ready."},
+		{Name: "Whole", Type: "string", Description: apiv1.PodStatus{}.SwaggerDoc()[""]},
+		{Name: "New", Type: "string", Description: someFunction(1)},
 		{Name: "IP", Type: "string", Priority: 1, Description: apiv1.PodStatus{}.SwaggerDoc()["podIP"]},
 	}
 	_ = h.TableHandler(podColumnDefinitions, printPodList)
@@ -33,7 +35,7 @@ func printPod(pod *api.Pod, options printers.GenerateOptions) ([]metav1.TableRow
 func printPodList(podList *api.PodList, options printers.GenerateOptions) ([]metav1.TableRow, error) {
 func printEvent(obj *api.Event, options printers.GenerateOptions) ([]metav1.TableRow, error) {
 """
-WORDS = {"Name": 'Its "name".', "Ready": "How many are ready.", "IP": "Where it is."}
+WORDS = {"Name": 'Its "name".', "Ready": "How many are ready.", "Whole": "All.", "New": "", "IP": "Where it is."}
 
 
 @pytest.fixture

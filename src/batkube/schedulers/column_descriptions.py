@@ -52,7 +52,7 @@ _COLUMN = re.compile(
     r"(?:, Priority: (?P<priority2>\d+))?, Description: (?P<description>.*)\},$",
     re.M,
 )
-_DOCUMENTED = re.compile(r'(\w+)\.(\w+)\{\}(?:\.InvolvedObject)?\.SwaggerDoc\(\)\["(\w+)"\]')
+_DOCUMENTED = re.compile(r'(\w+)\.(\w+)\{\}(?:\.InvolvedObject)?\.SwaggerDoc\(\)\["(\w*)"\]')
 _OF_METADATA = re.compile(r'swaggerMetadataDescriptions\["(\w+)"\]')
 _HANDLER = re.compile(r"TableHandler\((\w+), (print\w+)\)")
 _PRINTER = re.compile(r"func (print\w+)\(\w+ \*(\w+)\.(\w+), ")
@@ -133,7 +133,8 @@ class _PrinterSource:
             return self._documentation("metav1")[f"ObjectMeta.{metadata_field[1]}"]
         match = _DOCUMENTED.fullmatch(expression)
         if match is None:
-            return str(json.loads(expression))
+            # Other expressions are those of later versions; a column can do without its description.
+            return str(json.loads(expression)) if expression.startswith('"') else ""
         alias, kind, field = match.groups()
         if ".InvolvedObject." in expression:
             kind = "ObjectReference"
