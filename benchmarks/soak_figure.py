@@ -69,10 +69,11 @@ def _draw_panel(axes: Axes, samples: Samples, column: str, is_log: bool) -> None
         axes.spines[side].set_visible(False)
 
 
-def table(samples: Samples) -> str:
-    """Return a table of the samples after the first minutes."""
-    rows = ["| after the first five minutes | " + " | ".join(samples) + " |", "|---|" + "--:|" * len(samples)]
-    steady = [frame[frame["elapsed s"] > min(_WARM_UP_S, frame["elapsed s"].max() / 2)] for frame in samples.values()]
+def table(samples: Samples, warm_up_s: float) -> str:
+    """Return a table of the samples after the first minutes, at most half of each soak."""
+    title = f"after the first {warm_up_s / 60:.0f} minutes"
+    rows = [f"| {title} | " + " | ".join(samples) + " |", "|---|" + "--:|" * len(samples)]
+    steady = [frame[frame["elapsed s"] > min(warm_up_s, frame["elapsed s"].max() / 2)] for frame in samples.values()]
     for operation in ("create", "create checked", "delete", "list of 50", "get", "kubectl", "rollout"):
         cells = [_latencies(frame, operation) for frame in steady]
         rows.append(f"| {operation}: p50 / p99 (medians of the intervals) / longest | " + " | ".join(cells) + " |")
@@ -114,10 +115,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("samples", nargs="+", help="LABEL=FILE: a CSV file of soak.py")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--warm-up", type=float, default=_WARM_UP_S, metavar="S", help="what the table leaves out")
     options = parser.parse_args()
     samples = {label: pd.read_csv(path) for label, _, path in (entry.partition("=") for entry in options.samples)}
     draw(samples, options.out)
-    print(table(samples))
+    print(table(samples, options.warm_up))
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ def test_a_click_reaches_python_and_escape_takes_it_back(notebook: Notebook) -> 
     subject.click()
 
     notebook.wait_until(lambda: notebook.widget.selection is not None)
-    assert notebook.widget.selection == widget.Selection("job", name)
+    assert notebook.widget.selection == widget.PageSelection("job", name)
     assert notebook.widget.instant == 100 * 10**9
 
     notebook.page.locator("h2").first.press("Escape")
@@ -113,7 +113,7 @@ def test_a_click_reaches_python_and_escape_takes_it_back(notebook: Notebook) -> 
 
 def test_what_python_sets_moves_the_page(notebook: Notebook) -> None:
     notebook.widget.instant = 125_000_000_999
-    notebook.widget.selection = widget.Selection("node", "node-1")
+    notebook.widget.selection = widget.PageSelection("node", "node-1")
     assert (notebook.widget.instant, notebook.widget.place) == (125_000_000_000, "#t=125&node=node-1")
     notebook.push()
 
@@ -137,7 +137,8 @@ def test_a_frame_has_no_access_to_the_notebook_and_a_closed_one_does_not_listen(
 
 PLACES = st.tuples(
     st.integers(0, 10**15).map(lambda micros: Instant(micros * 1000)),
-    st.none() | st.builds(widget.Selection, st.sampled_from(["node", "job", "pod"]), st.text(min_size=1), st.just(1)),
+    st.none()
+    | st.builds(widget.PageSelection, st.sampled_from(["node", "job", "pod"]), st.text(min_size=1), st.just(1)),
 )
 
 
@@ -157,6 +158,6 @@ def test_invalid_runs_and_selections_are_rejected(failing_run: Path, tmp_path: P
         widget.show(tmp_path)
     shown = widget.show(failing_run, failing_run)
     with pytest.raises(widget.traitlets.TraitError, match="is not a node, job, pod of a run"):
-        shown.selection = widget.Selection("node", "node-1", run=3)
-    shown.selection = widget.Selection("node", "node-1", run=2)
+        shown.selection = widget.PageSelection("node", "node-1", run=3)
+    shown.selection = widget.PageSelection("node", "node-1", run=2)
     assert shown.place == "#t=0&node=node-1&run=2"

@@ -11,7 +11,7 @@ from batkube.kernel.instants import Instant, seconds
 from batkube.scenarios.keys import make_scenario
 from batkube.scenarios.scenario import Scenario
 from batkube.simulation.run import execute
-from batkube.timing.run_clock import RunClock
+from batkube.timing.run_clock import ControlledClock
 
 _FILES = ("jobs.csv", "pods.csv", "journal.jsonl", "machine_states.csv", "nodes.csv", "schedule.csv")
 _INTERFERENCES = 60
@@ -35,11 +35,12 @@ def scenario_of(folder: Path, scheduler: str) -> Scenario:
     return make_scenario(keys, "test")
 
 
-def interfere(clock: RunClock, is_over: threading.Event, numbers: random.Random) -> list[str]:
-    """Use all controls, in random order, and then let the run finish; return what was used."""
+def interfere(clock: ControlledClock, is_over: threading.Event, numbers: random.Random) -> list[str]:
+    """Use all controls, the first ones so that the run goes on, and then let it finish; return what was used."""
     used: list[str] = []
+    first = ["step", "until", "pause", "speed"]
     while len(used) < _INTERFERENCES and not is_over.wait(0.003):
-        action = numbers.choice(["pause", "resume", "step", "until", "speed", "full speed"])
+        action = first.pop() if first else numbers.choice(["pause", "resume", "step", "until", "speed", "full speed"])
         used.append(action)
         match action:
             case "pause":
@@ -63,7 +64,7 @@ def assert_unaffected(folder: Path, scheduler: str) -> None:
     scenario = scenario_of(folder, scheduler)
     expected = execute(scenario, folder / "undisturbed").digest
     for seed in range(2):
-        clock, is_over, used = RunClock(is_paused=True), threading.Event(), list[str]()
+        clock, is_over, used = ControlledClock(is_paused=True), threading.Event(), list[str]()
         arguments = clock, is_over, random.Random(seed)
         thread = threading.Thread(target=lambda arguments=arguments, used=used: used.extend(interfere(*arguments)))
         thread.start()

@@ -11,11 +11,11 @@ from batkube.kernel.instants import Instant
 from batkube.outputs.playback.deltas import DeltaKind
 from batkube.outputs.playback.playback import Playback
 
-#: InstantBindings that are listed by name; the others are counted.
+#: How many bindings are listed by name; the others are counted.
 _MAX_NAMES = 4
 
 InstantBindings = tuple[Instant, Counter[tuple[str, str]]]
-"""An instant, and what was bound then: names of pods, each with the name of its node."""
+"""An instant, and its bindings: pairs of the names of a pod and its node."""
 
 
 def first_divergence(one: Playback, other: Playback) -> dict[str, Any] | None:

@@ -29,7 +29,7 @@ _HEIGHT_PX = 860
 _UNQUOTED = "!'()*"
 
 
-class Selection(NamedTuple):
+class PageSelection(NamedTuple):
     """What is selected on a page."""
 
     #: `node`, `job` or `pod`.
@@ -54,7 +54,7 @@ class PageWidget(anywidget.AnyWidget):
     #: The instant and the selection as a fragment of the page's address.
     place = traitlets.Unicode("").tag(sync=True)
     instant = traitlets.Int(0, min=0)
-    selection = traitlets.Instance(Selection, allow_none=True)
+    selection = traitlets.Instance(PageSelection, allow_none=True)
 
     def __init__(self, *folders: str | Path, **traits: Any) -> None:  # noqa: ANN401 - traits and their values
         self._folders = [Path(folder) for folder in folders]
@@ -90,8 +90,8 @@ class PageWidget(anywidget.AnyWidget):
         return int(proposal["value"]) // 1000 * 1000
 
     @traitlets.validate("selection")
-    def _validate_selection(self, proposal: dict[str, Any]) -> Selection | None:
-        selection: Selection | None = proposal["value"]
+    def _validate_selection(self, proposal: dict[str, Any]) -> PageSelection | None:
+        selection: PageSelection | None = proposal["value"]
         if selection is not None and (selection.kind not in _KINDS or not 1 <= selection.run <= len(self._folders)):
             raise traitlets.TraitError(f"{selection} is not a {', '.join(_KINDS)} of a run of this page")
         return selection
@@ -104,7 +104,7 @@ def show(*runs: RunFiles | str | Path, height: int = _HEIGHT_PX) -> PageWidget:
     return PageWidget(*(run.path if isinstance(run, RunFiles) else run for run in runs), height=height)
 
 
-def fragment_of(instant: Instant, selection: Selection | None) -> str:
+def fragment_of(instant: Instant, selection: PageSelection | None) -> str:
     """Return the fragment of a place, as page/src/link.ts writes it."""
     whole, _, decimals = format_seconds(instant).partition(".")
     parts = [f"t={whole}" + (f".{digits}" if (digits := decimals.rstrip("0")) else "")]
@@ -115,11 +115,11 @@ def fragment_of(instant: Instant, selection: Selection | None) -> str:
     return f"#{'&'.join(parts)}"
 
 
-def place_of(fragment: str) -> tuple[Instant | None, Selection | None]:
+def place_of(fragment: str) -> tuple[Instant | None, PageSelection | None]:
     """Return the instant and the selection of a fragment; None for what it does not have."""
     values = parse_qs(fragment.removeprefix("#").replace("+", "%2B"))
     kind = next((kind for kind in _KINDS if kind in values), None)
     instant = Instant(seconds(values["t"][0])) if "t" in values else None
     if kind is None:
         return instant, None
-    return instant, Selection(kind, values[kind][0], int(values.get("run", ["1"])[0]))
+    return instant, PageSelection(kind, values[kind][0], int(values.get("run", ["1"])[0]))

@@ -43,7 +43,7 @@ from batkube.simulation.parts.batsim_engine import (
     start_engine,
 )
 from batkube.simulation.parts.completion import CompletionTracker
-from batkube.simulation.parts.energy import create_energy_parts
+from batkube.simulation.parts.energy import EnergyParts, create_energy_parts
 from batkube.simulation.parts.machine_states import record_machine_states
 from batkube.simulation.parts.peer_connection import connect_peer, outcome_listener
 from batkube.simulation.preparation.input_notes import note_inputs
@@ -155,7 +155,7 @@ def assemble(
     nodes = _create_nodes(access, inputs, allocations)
     # The end of the run, and its other participants: objects, programs, events, a peer that uses Batsim's protocol.
     gangs, admissions = _watch_gangs(world, inputs), JobAdmissions(world, admission_kinds(inputs.job_forms))
-    devices = _watch_devices(world, inputs)
+    devices, cordons = _watch_devices(world, inputs), _watch_cordons(world, server, power)
     tracker = CompletionTracker(
         world, inputs.job_count, outcomes, jobs.report_remaining, scenario.until, observer, gangs
     )
@@ -167,10 +167,7 @@ def assemble(
         setup = ProgramSetup(world, loop, scenario, server, inputs.external_programs, observer, scheduler_folder)
         programs = _start_programs(setup, allocations, engine)
     auditor = _create_auditor(world, inputs, policy, programs, scheduler_folder)
-    # The journal has the requests to switch machines off, for which the nodes are cordoned.
-    cordons = None if server is None or power.switches is not None else CordonLog(world)
-    are_watched = inputs.has_node_lifecycle
-    start_timeline(world, access, nodes, inputs.timeline, server, are_nodes_watched=are_watched, cordons=cordons)
+    start_timeline(world, access, nodes, inputs.timeline, server, inputs.has_node_lifecycle, cordons)
     link = connect_peer(inputs, submission, tracker, scheduler_folder, engine, power, policy)
     submission.start()
     return Simulation(
@@ -182,6 +179,14 @@ def assemble(
         energy=power.energy_log,
         peer_connection=link,
     )
+
+
+def _watch_cordons(world: World, server: RunServer | None, power: EnergyParts) -> CordonLog | None:
+    """Record cordons by clients of the API, if there is one.
+
+    Nodes are also cordoned while their machines are switched off; the journal has the requests for that.
+    """
+    return None if server is None or power.switches is not None else CordonLog(world)
 
 
 def _create_world(inputs: Inputs, journal: Journal, reasons: Journal) -> World:

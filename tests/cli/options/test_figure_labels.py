@@ -13,7 +13,8 @@ from report_pages import write_experiment
 __all__ = ["make_run"]
 
 NODE, USER = "gpu-machine-of-the-third-rack", "a user with a very long name, of the department"
-LABELS = {"gantt": f"{NODE}: gpu\n{USER}: Ada\n", "chart": f"user {USER}: Ada\n", "report": f"{NODE}: gpu\n"}
+MACHINE_AND_USER = f"{NODE}: gpu\n{USER}: Ada\n"
+LABELS = {"gantt": MACHINE_AND_USER, "chart": f"user {USER}: Ada\n", "report": MACHINE_AND_USER}
 COMMANDS = {
     "gantt": ["gantt", "run", "-o", "x.svg", "--by", "user", "--width", "column"],
     "chart": ["chart", "users", "run", "-o", "x.svg", "--width", "column"],
@@ -42,7 +43,7 @@ def test_a_command_reports_names_that_it_cuts_and_shows_the_texts_of_a_file_inst
 
 
 def test_names_in_no_figure_are_reported(folder: Path) -> None:
-    (folder / "labels.yaml").write_text(f"{NODE}: gpu\nnode-2: x\n")
+    (folder / "labels.yaml").write_text(f"{MACHINE_AND_USER}node-2: x\n")
 
     result = run_in_process(folder, *COMMANDS["report"], "--labels", "labels.yaml")
 

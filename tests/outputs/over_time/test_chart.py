@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from typer.testing import CliRunner
 
 from batkube.cli.app import build_app
@@ -33,6 +34,25 @@ def test_the_curves_of_two_runs_have_different_dashes(runs: list[Results]) -> No
 
     assert [line.get_label() for line in lines] == ["fcfs", "easy"]
     assert len({str(line.get_linestyle()) + str(line._unscaled_dash_pattern) for line in lines}) == 2
+
+
+def test_six_curves_differ_without_colours_and_their_legend_is_as_wide_as_the_figure(runs: list[Results]) -> None:
+    more = [Results(runs[0].path, label=f"run {number} with a name that is long") for number in range(6)]
+
+    figure = draw_chart(ChartKind.QUEUE, more, width_in=3.5)
+
+    FigureCanvasAgg(figure).draw()
+    lines = figure.axes[0].get_lines()
+    assert len({(str(line._unscaled_dash_pattern), line.get_marker()) for line in lines}) == 6
+    assert "None" not in {line.get_marker() for line in lines}
+    (legend,) = figure.legends
+    assert legend.get_window_extent().x1 <= figure.bbox.x1
+
+
+def test_panels_of_many_runs_fit_on_a_page(runs: list[Results]) -> None:
+    more = [Results(runs[0].path, label=f"run {number}") for number in range(8)]
+
+    assert draw_chart(ChartKind.STATES, more, width_in=3.5).get_size_inches()[1] <= 9.0
 
 
 def test_invalid_arguments_are_rejected(runs: list[Results], tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 import pandas as pd
+import pytest
 
 from batkube.outputs.explain.explanation import Explainer
 from batkube.outputs.explain.text import lines_of
@@ -31,3 +32,14 @@ def test_jobs_that_never_started_come_first_then_the_longest_waits_then_failures
 
 def test_files_without_a_journal_have_no_stories(small: Results) -> None:
     assert stories_section(small) is None
+
+
+def test_the_stories_of_a_large_run_are_left_to_the_command(
+    runs: list[Results], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("batkube.outputs.report.stories._MAX_BYTES", 1000)
+
+    section = stories_section(runs[1])
+
+    assert section is not None
+    assert "The run is large: <code>batkube explain DIR NAME</code>" in section.content

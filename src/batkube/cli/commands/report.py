@@ -68,15 +68,7 @@ def report(
     batkube report experiment --figures figures --format pdf --width column
     batkube report experiment --tables tables --columns mean_waiting_time,mean_bounded_slowdown
     """
-    from batkube.experiments.running.folder import DESCRIPTION_FILE
-
-    is_experiment = (folder / DESCRIPTION_FILE).is_file()
-    if not is_experiment and folder.is_dir() and not any(folder.glob("*jobs.csv")):
-        raise InputError(
-            folder,
-            problem="is not the output folder of a run or an experiment: it has no jobs.csv and no experiment.json",
-            remedy="use the --out folder of `batkube run` or `batkube experiment`",
-        )
+    is_experiment = _is_experiment(folder)
     figure_options = {"--figures": figures, "--width": width, "--format": kind}
     table_options = {"--tables": tables, "--columns": columns, "--baseline": baseline}
     _reject_unused_options(out, is_experiment, {**figure_options, **table_options})
@@ -98,6 +90,20 @@ def report(
         typer.echo(f"wrote {target}")
         if figures is not None:
             _write_figures(folder, figures, kind or FigureFormat.SVG, width, texts)
+
+
+def _is_experiment(folder: Path) -> bool:
+    """Return whether a folder is that of an experiment; raise InputError if it is not that of a run either."""
+    from batkube.experiments.running.folder import DESCRIPTION_FILE
+
+    is_experiment = (folder / DESCRIPTION_FILE).is_file()
+    if not is_experiment and folder.is_dir() and not any(folder.glob("*jobs.csv")):
+        raise InputError(
+            folder,
+            problem="is not the output folder of a run or an experiment: it has no jobs.csv and no experiment.json",
+            remedy="use the --out folder of `batkube run` or `batkube experiment`",
+        )
+    return is_experiment
 
 
 def _write_figures(

@@ -26,7 +26,7 @@ def slots_on(node: RecordedNode, requests: Mapping[str, int], used: Mapping[str,
 
 
 class FreeSlots(msgspec.Struct, frozen=True):
-    """How many pods fit from an instant on, and how many would if nothing ran on the nodes that accept pods."""
+    """From an instant on: how many pods fit, and how many would fit if no pod ran on the ready nodes."""
 
     at: Instant
     fitting: int

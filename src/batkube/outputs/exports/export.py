@@ -33,7 +33,7 @@ def save_export(run: str | Path, path: Path, export_format: ExportFormat, *, for
 
 
 def _save_tables(run: str | Path, path: Path, *, force: bool) -> None:
-    """Write a Parquet file for each table, into a folder that --force replaces only if it was exported."""
+    """Write a Parquet file per table into a folder. --force replaces only the folder of an earlier export."""
     if not preload_parquet():
         raise InputError("parquet", problem="needs pyarrow", remedy="pip install 'batkube[parquet]'")
     folder = OutputFolder(path, force=force)

@@ -61,14 +61,14 @@ class PlaybackTotals:
         elif delta.kind is DeltaKind.POD_BOUND:
             self.pending_pods -= 1
             self._bound.add(delta.number)
-            self._hold(delta, 1)
+            self._add_held(delta, 1)
         elif delta.number in self._bound:
             self._bound.remove(delta.number)
-            self._hold(delta, -1)
+            self._add_held(delta, -1)
         else:
             self.pending_pods -= 1
 
-    def _hold(self, delta: Delta, sign: int) -> None:
+    def _add_held(self, delta: Delta, sign: int) -> None:
         amount = sign * self._pods[delta.number].requests.get(self._resource, 0)
         self._count(delta.node, -1)
         self._held_on[delta.node] += amount

@@ -14,29 +14,29 @@ from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, collapsible, paragraph
 
+_TITLE = ("stories", "Stories of jobs")
 #: Jobs of each kind: never started, waited longest, and failed.
 _MAX_UNSTARTED, _MAX_LONGEST, _MAX_FAILED = 4, 8, 4
-#: Larger journals take long to read; `batkube explain` reads them.
-_MAX_JOURNAL_BYTES = 100_000_000
+#: Reading more than this takes longer than the rest of the report.
+_MAX_BYTES = 8_000_000
 
 
 def stories_section(results: MeasuredRun) -> Section | None:
-    """Return the explanations of some jobs; None for files that are not of a run, or whose journal is very large."""
-    journal = results.beside("journal.jsonl")
-    if not journal.is_file() or journal.stat().st_size > _MAX_JOURNAL_BYTES or results.jobs.empty:
+    """Return the explanations of some jobs; None for files that are not of a run."""
+    files = [results.beside(name) for name in ("journal.jsonl", "pods.csv")]
+    if not all(file.is_file() for file in files) or results.jobs.empty:
         return None
+    command = element("code", "batkube explain DIR NAME")
+    if sum(file.stat().st_size for file in files) > _MAX_BYTES:
+        return Section(*_TITLE, paragraph("The run is large: ", command, " explains its jobs.", class_="note"))
     try:
         explainer = Explainer(results.jobs_path.parent)
         stories = [_story(explainer, row) for _, row in selected_jobs(results.jobs).iterrows()]
     except InputError as error:
-        return Section("stories", "Stories of jobs", paragraph(f"Not explained: {error.problem}.", class_="note"))
-    lead = paragraph(
-        "Jobs that never started, waited longest, or failed. ",
-        element("code", "batkube explain DIR NAME"),
-        " explains any other job, pod or node.",
-        class_="note",
-    )
-    return Section("stories", "Stories of jobs", join((lead, *stories)))
+        return Section(*_TITLE, paragraph(f"Not explained: {error.problem}.", class_="note"))
+    text = "Jobs that never started, waited longest, or failed. "
+    lead = paragraph(text, command, " explains any other job, pod or node.", class_="note")
+    return Section(*_TITLE, join((lead, *stories)))
 
 
 def selected_jobs(jobs: pd.DataFrame) -> pd.DataFrame:

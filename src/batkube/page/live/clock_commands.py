@@ -32,7 +32,7 @@ class Resume(msgspec.Struct, tag="resume", tag_field="action", forbid_unknown_fi
     """Let time advance."""
 
 
-class Step(msgspec.Struct, tag="step", tag_field="action", forbid_unknown_fields=True):
+class StepOnce(msgspec.Struct, tag="step", tag_field="action", forbid_unknown_fields=True):
     """Let time advance to the next decision."""
 
 
@@ -48,11 +48,11 @@ class Speed(msgspec.Struct, tag="speed", tag_field="action", forbid_unknown_fiel
     speed: float | None
 
 
-_Command = Pause | Resume | Step | Until | Speed
+_Command = Pause | Resume | StepOnce | Until | Speed
 _FEATURES: dict[type[msgspec.Struct], ClockFeature] = {
     Pause: ClockFeature.PAUSE,
     Resume: ClockFeature.PAUSE,
-    Step: ClockFeature.STEP,
+    StepOnce: ClockFeature.STEP,
     Until: ClockFeature.UNTIL,
     Speed: ClockFeature.SPEED,
 }
@@ -95,7 +95,7 @@ class PageClock:
                 controls.pause()
             case Resume():
                 controls.resume()
-            case Step():
+            case StepOnce():
                 controls.step()
             case Until(at=at):
                 at_ns = at * _NS_PER_MICROSECOND

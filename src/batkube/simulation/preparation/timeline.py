@@ -87,7 +87,6 @@ def start_timeline(
     nodes: NodeCreator,
     timeline: ClusterTimeline,
     server: RunServer | None,
-    *,
     are_nodes_watched: bool,
     cordons: CordonLog | None = None,
 ) -> None:
