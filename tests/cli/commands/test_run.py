@@ -151,3 +151,16 @@ def test_a_run_of_objects_prints_the_phases_of_their_pods(tmp_path: Path) -> Non
 
     [line] = [line.split() for line in result.stdout.splitlines() if line.startswith("  pods")]
     assert line == ["pods", "3", "3", "running"]
+
+
+def test_paused_needs_a_page_and_exact_time(tmp_path: Path) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
+    options = ["--workload", "w.json", "--platform", "4x1", "--out", "out", "--paused"]
+
+    without_page = batkube("run", *options, cwd=tmp_path)
+    real_time = ["--scheduler", "kube-scheduler", "--time", "realtime"]
+    in_real_time = batkube("run", *options, "--page", *real_time, cwd=tmp_path)
+
+    assert (without_page.returncode, in_real_time.returncode) == (2, 2)
+    assert "--paused: needs --page" in without_page.stderr
+    assert "--paused: cannot be combined with --time realtime" in in_real_time.stderr

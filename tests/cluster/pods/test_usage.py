@@ -70,3 +70,29 @@ def test_ready_containers_share_a_load_equally() -> None:
     store.create("pods", [Key(f"x/{name}") for name in "abc"], pods, START)
 
     assert [usage_of(each, rule, store=store)["c.cpu"] for each in pods] == ["450m", "450m", "0"]
+
+
+def test_a_load_that_is_set_counts_from_that_instant_on() -> None:
+    rules = ContainerRules(
+        (
+            ContainerRule("rules.yaml: [0]", image="web*", labels={"app": "w"}, cpu_load=curve((0, 100), (100, 300))),
+            ContainerRule("rules.yaml: [1]", image="batch", cpu=curve((0, 100))),
+        ),
+        Streams(0),
+    )
+    usage = PodUsage(Store(), rules, Instant(seconds(1000)))
+
+    assert usage.set_load("rules.yaml: [0]", 700, Instant(seconds(1050)))
+    assert [
+        load.millicores for second in (1000, 1049, 1050, 1200) for load in usage.loads(Instant(seconds(second)))
+    ] == [
+        100,
+        198,
+        700,
+        700,
+    ]
+    assert [tuple(load) for load in usage.loads(Instant(seconds(1050)))] == [
+        ("rules.yaml: [0]", "image web*, label app w", 700)
+    ]
+    assert not usage.set_load("rules.yaml: [1]", 700, Instant(seconds(1060))), "it has no load"
+    assert not usage.set_load("other", 700, Instant(seconds(1060)))
