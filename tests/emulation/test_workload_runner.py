@@ -15,7 +15,7 @@ from batkube.emulation.client.reflector import Backoff
 from batkube.emulation.job_tracker import JobTracker
 from batkube.emulation.manifests import LABEL_NUMBER, ManifestOptions
 from batkube.emulation.settings import JobKind
-from batkube.emulation.workload_runner import RunClock, RunTarget, WorkloadRunner
+from batkube.emulation.workload_runner import ControlledClock, RunTarget, WorkloadRunner
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.instants import seconds
 from emulation.builders import make_planned_job
@@ -68,7 +68,7 @@ def run(cluster: FakeCluster, count: int = 1) -> JobTracker:
     target = RunTarget(
         _as_connection(cluster), "default", ManifestOptions("run", JobKind.POD, "busybox", "default-scheduler")
     )
-    WorkloadRunner(target, planned_jobs, tracker, RunClock(1000), PATIENCE).run(lambda done, total, now: None)
+    WorkloadRunner(target, planned_jobs, tracker, ControlledClock(1000), PATIENCE).run(lambda done, total, now: None)
     return tracker
 
 

@@ -14,7 +14,7 @@ from batkube.emulation.manifests import ManifestOptions
 from batkube.emulation.output_files import OutputWriter, RunContext
 from batkube.emulation.preflight import check_access, plan_jobs, read_nodes
 from batkube.emulation.settings import Emulation, JobKind
-from batkube.emulation.workload_runner import RunClock, RunTarget, WorkloadRunner
+from batkube.emulation.workload_runner import ControlledClock, RunTarget, WorkloadRunner
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import Instant, human_duration, seconds
@@ -71,7 +71,7 @@ def emulate(
     with folder.writing():
         tracker = JobTracker(planned_jobs, emulation.kind)
         target = RunTarget(cluster, environment.namespace, options)
-        runner = WorkloadRunner(target, planned_jobs, tracker, RunClock(emulation.speed), emulation.patience)
+        runner = WorkloadRunner(target, planned_jobs, tracker, ControlledClock(emulation.speed), emulation.patience)
         failure = _run_and_clean_up(environment, runner, notes, progress) or tracker.all_rejected_failure
         outcomes = OutputWriter(tracker, context, notes).write(folder, failure)
     if failure is not None:

@@ -56,7 +56,7 @@ _Message = PodUpdate | PodEvent | _SubmissionResult | _ThreadFailure
 _Decoder = Callable[[msgspec.Raw, Instant, bool], PodUpdate | PodEvent | None]
 
 
-class RunClock:
+class ControlledClock:
     """The workload's time. It is 0 until the clock is started."""
 
     def __init__(self, speed: float) -> None:
@@ -96,7 +96,7 @@ class WorkloadRunner:
         target: RunTarget,
         planned_jobs: Sequence[PlannedJob],
         tracker: JobTracker,
-        clock: RunClock,
+        clock: ControlledClock,
         patience: Duration,
     ) -> None:
         self._target = target
