@@ -144,6 +144,7 @@ def test_output_sockets_environment_and_clocks_are_used_where_the_page_says() ->
     assert sockets == [
         "cli/machine_checks.py",
         "pacing/server.py",
+        "page/live/api_client.py",
         "page/server.py",
         "programs/startup/extenders.py",
         "timing/pages/session_page.py",
