@@ -21,7 +21,7 @@ from batkube.page.live.live_page import LivePage
 from batkube.scenarios.keys import make_scenario
 from batkube.simulation.assembly import Simulation
 from batkube.simulation.run import execute
-from batkube.timing.run_clock import ControlledClock
+from batkube.timing.run_clock import PausableClock
 from recording import measured_commit, record
 from traces import delay_jobs
 
@@ -79,7 +79,7 @@ def run_once(mode: str, workload: Path, machines: int, scheduler: str) -> float:
     keys = {"workload": [str(workload)], "platform": f"{machines}x1", "scheduler": scheduler}
     scenario = make_scenario(keys, "benchmark")
     with contextlib.ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
-        clock = None if mode == MODES[0] else ControlledClock()
+        clock = None if mode == MODES[0] else PausableClock()
 
         def show(simulation: Simulation) -> None:
             if clock is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.emulation.test_emulate import SPEED, remaining_objects, run_command, write_workload
 
-from batkube.cluster.jobs.submission_forms import POD_GROUP_APIS
+from batkube.cluster.jobs.submission_forms import CUSTOM_POD_GROUPS, POD_GROUP_APIS
 from batkube.emulation.client.connection import ClusterConnection
 from batkube.emulation.manifests import ManifestOptions, objects_of
 from batkube.emulation.settings import JobKind
@@ -48,7 +48,7 @@ def define(cluster: Served, version: str, kind: str = "PodGroup") -> None:
     ClusterConnection(cluster.kubeconfig).create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
 
 
-@pytest.mark.parametrize("version", POD_GROUP_APIS)
+@pytest.mark.parametrize("version", CUSTOM_POD_GROUPS)
 def test_a_job_of_size_three_is_a_pod_group_and_three_pods_that_name_it(version: str) -> None:
     pod_group_api = POD_GROUP_APIS[version]
     options = ManifestOptions("cafe", JobKind.POD_GROUP, "busybox", "volcano", pod_group_api=pod_group_api)

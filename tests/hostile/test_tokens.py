@@ -200,7 +200,7 @@ def test_readable_files_of_serve_contain_no_secret(tmp_path: Path) -> None:
         assert "manifest.json" in open_files
         assert "kubeconfig" not in open_files
         assert not [text for text in texts if server.token in text]
-    assert others_can_read(tmp_path / "out") == ["fidelity.json", "manifest.json"]
+    assert others_can_read(tmp_path / "out") == ["fidelity.json", "manifest.json", "nodes.csv"]
 
 
 @pytest.mark.usefixtures("no_umask")

@@ -11,7 +11,7 @@ from batkube.kernel.instants import Instant, seconds
 from batkube.scenarios.keys import make_scenario
 from batkube.scenarios.scenario import Scenario
 from batkube.simulation.run import execute
-from batkube.timing.run_clock import ControlledClock
+from batkube.timing.run_clock import PausableClock
 
 _FILES = ("jobs.csv", "pods.csv", "journal.jsonl", "machine_states.csv", "nodes.csv", "schedule.csv")
 _INTERFERENCES = 60
@@ -35,7 +35,7 @@ def scenario_of(folder: Path, scheduler: str) -> Scenario:
     return make_scenario(keys, "test")
 
 
-def interfere(clock: ControlledClock, is_over: threading.Event, numbers: random.Random) -> list[str]:
+def interfere(clock: PausableClock, is_over: threading.Event, numbers: random.Random) -> list[str]:
     """Use all controls, the first ones so that the run goes on, and then let it finish; return what was used."""
     used: list[str] = []
     first = ["step", "until", "pause", "speed"]
@@ -64,7 +64,7 @@ def assert_unaffected(folder: Path, scheduler: str) -> None:
     scenario = scenario_of(folder, scheduler)
     expected = execute(scenario, folder / "undisturbed").digest
     for seed in range(2):
-        clock, is_over, used = ControlledClock(is_paused=True), threading.Event(), list[str]()
+        clock, is_over, used = PausableClock(is_paused=True), threading.Event(), list[str]()
         arguments = clock, is_over, random.Random(seed)
         thread = threading.Thread(target=lambda arguments=arguments, used=used: used.extend(interfere(*arguments)))
         thread.start()

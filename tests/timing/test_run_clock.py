@@ -16,7 +16,7 @@ from batkube.kernel.instants import START, Instant, seconds
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.kernel.streams import Streams
 from batkube.timing.loop import Loop, NextEventTime
-from batkube.timing.run_clock import ControlledClock
+from batkube.timing.run_clock import PausableClock
 
 _PATIENCE_S = 30.0
 
@@ -24,7 +24,7 @@ _PATIENCE_S = 30.0
 class ControlledRun:
     """A run with an event every ten seconds, in a thread of its own. The third and the sixth event bind a pod."""
 
-    def __init__(self, clock: ControlledClock) -> None:
+    def __init__(self, clock: PausableClock) -> None:
         self.world = World(Streams(0))
         self.happened: list[Instant] = []
         for number in range(1, 9):
@@ -49,8 +49,8 @@ class ControlledRun:
 
 
 @pytest.fixture
-def clock() -> Iterator[ControlledClock]:
-    one = ControlledClock(is_paused=True)
+def clock() -> Iterator[PausableClock]:
+    one = PausableClock(is_paused=True)
     yield one
     one.set_speed(None)
     one.resume()
@@ -67,7 +67,7 @@ def s(*instants: int) -> list[Instant]:
     return [Instant(seconds(instant)) for instant in instants]
 
 
-def test_a_run_that_begins_paused_waits_before_its_first_event(clock: ControlledClock) -> None:
+def test_a_run_that_begins_paused_waits_before_its_first_event(clock: PausableClock) -> None:
     run = ControlledRun(clock)
     threading.Event().wait(0.05)
 
@@ -79,7 +79,7 @@ def test_a_run_that_begins_paused_waits_before_its_first_event(clock: Controlled
     assert run.happened == s(10, 20, 30, 40, 50, 60, 70, 80)
 
 
-def test_a_step_ends_at_the_instant_at_which_pods_were_bound(clock: ControlledClock) -> None:
+def test_a_step_ends_at_the_instant_at_which_pods_were_bound(clock: PausableClock) -> None:
     run = ControlledRun(clock)
 
     for until in (30, 60):
@@ -89,7 +89,7 @@ def test_a_step_ends_at_the_instant_at_which_pods_were_bound(clock: ControlledCl
         assert run.happened[-1] == seconds(until)
 
 
-def test_a_run_stops_at_an_instant_between_two_events_and_at_one_after_it(clock: ControlledClock) -> None:
+def test_a_run_stops_at_an_instant_between_two_events_and_at_one_after_it(clock: PausableClock) -> None:
     run = ControlledRun(clock)
 
     clock.run_until(Instant(seconds(35)))
@@ -104,7 +104,7 @@ def test_a_run_stops_at_an_instant_between_two_events_and_at_one_after_it(clock:
     assert (clock.state().now, run.happened) == (seconds(40), s(10, 20, 30, 40))
 
 
-def test_a_paced_run_takes_its_time_and_shows_the_instants_between_events(clock: ControlledClock) -> None:
+def test_a_paced_run_takes_its_time_and_shows_the_instants_between_events(clock: PausableClock) -> None:
     clock.set_speed(50)
     run, watch = ControlledRun(clock), Stopwatch()
     clock.resume()
@@ -121,7 +121,7 @@ def test_a_paced_run_takes_its_time_and_shows_the_instants_between_events(clock:
     assert watch.real_s > 80 / 50
 
 
-def test_a_pace_set_late_counts_from_that_instant(clock: ControlledClock) -> None:
+def test_a_pace_set_late_counts_from_that_instant(clock: PausableClock) -> None:
     run = ControlledRun(clock)
     clock.run_until(Instant(seconds(60)))
     wait_until(lambda: clock.state().is_paused)
@@ -133,7 +133,7 @@ def test_a_pace_set_late_counts_from_that_instant(clock: ControlledClock) -> Non
     assert 0.15 < watch.real_s < 10
 
 
-def test_a_paced_run_stops_where_it_is_told(clock: ControlledClock) -> None:
+def test_a_paced_run_stops_where_it_is_told(clock: PausableClock) -> None:
     clock.set_speed(200)
     run = ControlledRun(clock)
     clock.run_until(Instant(seconds(25)))

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from batkube.cluster.jobs.submission_forms import KUEUE, POD_GROUP_APIS, PodGroupApi
+from batkube.cluster.jobs.submission_forms import CUSTOM_POD_GROUPS, KUEUE, POD_GROUP_APIS, PodGroupApi
 from batkube.cluster.mapping import ANNOTATION_SPEED, node_names_of
 from batkube.cluster.object_meta import annotations_of
 from batkube.cluster.store import KubeObject
@@ -80,9 +80,9 @@ def check_access(
 
 def _pod_group_api(cluster: ClusterConnection, emulation: Emulation) -> PodGroupApi:
     """Return the PodGroup API that the cluster serves."""
-    candidates = [version for version in POD_GROUP_APIS if emulation.pod_group in (None, version)]
+    candidates = [version for version in CUSTOM_POD_GROUPS if emulation.pod_group in (None, version)]
     if not candidates:
-        place, remedy = f"--pod-group {emulation.pod_group}", f"use one of {', '.join(POD_GROUP_APIS)}"
+        place, remedy = f"--pod-group {emulation.pod_group}", f"use one of {', '.join(CUSTOM_POD_GROUPS)}"
         raise InputError(place, problem="is not a supported PodGroup API", remedy=remedy)
     served = [version for version in candidates if cluster.exists(f"/apis/{version}")]
     if len(served) == 1:

@@ -40,7 +40,7 @@ from batkube.simulation.preparation.timeline import note_pending_events
 from batkube.simulation.progress import ProgressListener, is_interactive, progress_display
 from batkube.simulation.run_record import RunRecord
 from batkube.simulation.time_limit import TimeLimitReached, time_limit
-from batkube.timing.run_clock import ControlledClock
+from batkube.timing.run_clock import PausableClock
 from batkube.workloads.model import Job
 
 log = logging.getLogger(__name__)
@@ -180,7 +180,7 @@ def execute(
     builder: Builder | None = None,
     own_policy: PolicyObject | None = None,
     on_assembled: Callable[[Simulation], None] | None = None,
-    run_clock: ControlledClock | None = None,
+    run_clock: PausableClock | None = None,
 ) -> RunRecord:
     """Run `scenario` into the folder `out` and return its record.
 
@@ -288,7 +288,7 @@ def _failure(error: BaseException, inputs: Inputs, simulation: Simulation | None
 
 
 def _run_to_end(
-    simulation: Simulation, inputs: Inputs, progress: ProgressListener | None, run_clock: ControlledClock | None
+    simulation: Simulation, inputs: Inputs, progress: ProgressListener | None, run_clock: PausableClock | None
 ) -> None:
     """Run to the end, and check that every job has an outcome unless `until` was reached."""
     work, driver = simulation.completion, simulation.programs

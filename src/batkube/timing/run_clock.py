@@ -24,7 +24,7 @@ _MAX_WAIT_S = 3600.0
 _MAX_LAG_S = 1.0
 
 
-class ControlledClock:
+class PausableClock:
     """Controls of the clock of one run. The run's thread calls `hold`."""
 
     features = frozenset(ClockFeature)
@@ -136,9 +136,9 @@ class ControlledClock:
 
 
 class ControlledTime(TimeDriver):
-    """A time driver that lets a `ControlledClock` delay each advance of another driver."""
+    """A time driver that lets a `PausableClock` delay each advance of another driver."""
 
-    def __init__(self, driver: TimeDriver, world: World, run_clock: ControlledClock) -> None:
+    def __init__(self, driver: TimeDriver, world: World, run_clock: PausableClock) -> None:
         self._driver = driver
         self._clock = world.clock
         self._run_clock = run_clock

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from batkube.cluster.jobs.outcomes import PastAttempts
-from batkube.cluster.jobs.submission_forms import POD_GROUP_APIS, SubmissionForm, object_name
+from batkube.cluster.jobs.submission_forms import CUSTOM_POD_GROUPS, POD_GROUP_APIS, SubmissionForm, object_name
 from batkube.cluster.mapping import POD, ResourceModel
 from batkube.cluster.object_meta import controller_reference
 from batkube.cluster.store import Key, KubeObject
@@ -91,7 +91,7 @@ def a_job(**more: Any) -> Job:  # noqa: ANN401 - fields of a job
 FULL: dict[str, Any] = {"queue": "2", "user": "ann", "priority": -5, "walltime": Duration(seconds(90) + 1)}
 
 
-@pytest.mark.parametrize("version", POD_GROUP_APIS)
+@pytest.mark.parametrize("version", CUSTOM_POD_GROUPS)
 def test_a_pod_group_has_the_api_of_its_scheduler(version: str) -> None:
     dialect = POD_GROUP_APIS[version]
     queue = definition("Queue", version, namespaced=False)
@@ -111,7 +111,7 @@ def test_a_pod_group_has_the_api_of_its_scheduler(version: str) -> None:
         assert names[dialect.label or dialect.annotation] == group["metadata"]["name"]
 
 
-@pytest.mark.parametrize("version", POD_GROUP_APIS)
+@pytest.mark.parametrize("version", CUSTOM_POD_GROUPS)
 def test_a_pod_group_has_the_minimum_members_and_resources_of_its_job(version: str) -> None:
     queue = definition("Queue", version, namespaced=False)
     cluster = Cluster(

@@ -10,10 +10,10 @@ from batkube.kernel.instants import Instant, seconds
 from batkube.page.live.clock_commands import PageClock
 from batkube.page.server import InvalidCommand
 from batkube.timing.clock_controls import ClockFeature
-from batkube.timing.run_clock import ControlledClock
+from batkube.timing.run_clock import PausableClock
 
 
-class ClockWithoutSteps(ControlledClock):
+class ClockWithoutSteps(PausableClock):
     """A clock that follows real time, as that of a served cluster."""
 
     features = frozenset((ClockFeature.PAUSE, ClockFeature.SPEED, ClockFeature.UNTIL))
@@ -25,7 +25,7 @@ def send(clock: PageClock, **command: object) -> dict[str, object]:
 
 
 def test_commands_change_the_clock_and_return_its_state() -> None:
-    clock = PageClock(ControlledClock())
+    clock = PageClock(PausableClock())
 
     assert send(clock, action="pause") == {"paused": True, "speed": None, "stopAt": None, "stepping": False}
     assert send(clock, action="speed", speed=60.0)["speed"] == 60
@@ -37,7 +37,7 @@ def test_commands_change_the_clock_and_return_its_state() -> None:
 
 
 def test_instants_count_from_the_origin_of_the_page() -> None:
-    run_clock = ControlledClock()
+    run_clock = PausableClock()
     clock = PageClock(run_clock, origin=Instant(seconds(1000)))
 
     assert send(clock, action="until", at=3_000_000)["stopAt"] == 3_000_000
@@ -62,7 +62,7 @@ def test_instants_count_from_the_origin_of_the_page() -> None:
     ],
 )
 def test_other_commands_are_rejected_and_change_nothing(command: object) -> None:
-    run_clock = ControlledClock()
+    run_clock = PausableClock()
     before = run_clock.state()
 
     with pytest.raises(InvalidCommand):

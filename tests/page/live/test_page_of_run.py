@@ -16,7 +16,7 @@ from batkube.page.live.live_page import LivePage
 from batkube.scenarios.keys import make_scenario
 from batkube.simulation.assembly import Simulation
 from batkube.simulation.run import execute
-from batkube.timing.run_clock import ControlledClock
+from batkube.timing.run_clock import PausableClock
 
 expect.set_options(timeout=TIMEOUT_MS)
 
@@ -26,7 +26,7 @@ class PagedRun:
 
     def __init__(self, folder: Path) -> None:
         self.out = folder / "out"
-        self.clock = ControlledClock(is_paused=True)
+        self.clock = PausableClock(is_paused=True)
         self.page: LivePage | None = None
         self._has_page = threading.Event()
         self._scenario = _scenario(folder)

@@ -24,7 +24,7 @@ from batkube.simulation.preparation.named_code import code_of_scenario
 from batkube.simulation.progress import progress_display
 from batkube.simulation.run import execute
 from batkube.simulation.run_record import RunRecord
-from batkube.timing.run_clock import ControlledClock
+from batkube.timing.run_clock import PausableClock
 
 _Scenario = Annotated[
     Path | None,
@@ -271,7 +271,7 @@ def _execute(
     scenario: Scenario,
     out: Path,
     live_page: PageSession | None,
-    clock: ControlledClock | None,
+    clock: PausableClock | None,
     *,
     force: bool,
     pack: bool,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from batkube.serving.observed_cluster import ObservedCluster
     from batkube.simulation.assembly import Simulation
     from batkube.timing.clock_controls import ClockControls
-    from batkube.timing.run_clock import ControlledClock
+    from batkube.timing.run_clock import PausableClock
 
 PageOption = Annotated[
     bool, typer.Option("--page", help="Serve a page that shows the cluster during the run; prints its address.")
@@ -70,12 +70,12 @@ def page_of_cluster(out: Path) -> Iterator[PageSession]:
         yield PageSession(out.name, stack)
 
 
-def run_clock_of(time: TimeRules, *, is_paused: bool) -> ControlledClock | None:
+def run_clock_of(time: TimeRules, *, is_paused: bool) -> PausableClock | None:
     """Return the controls of a run's clock, or None if programs run in real time. Raises InputError."""
-    from batkube.timing.run_clock import ControlledClock
+    from batkube.timing.run_clock import PausableClock
 
     if time.mode is TimeMode.EXACT:
-        return ControlledClock(is_paused=is_paused)
+        return PausableClock(is_paused=is_paused)
     if is_paused:
         problem = f"cannot be combined with --time {time.mode}, in which programs run in real time"
         raise InputError("--paused", problem=problem, remedy="omit it, or use --time exact")

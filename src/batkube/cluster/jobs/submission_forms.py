@@ -98,6 +98,8 @@ POD_GROUP_APIS = {
         PodGroupApi(NATIVE_POD_GROUPS, "", has_queues=False, has_min_resources=False, is_native=True),
     )
 }
+#: Those that a CustomResourceDefinition adds to a cluster.
+CUSTOM_POD_GROUPS = tuple(version for version, api in POD_GROUP_APIS.items() if not api.is_native)
 VOLCANO_JOBS = "batch.volcano.sh/v1alpha1"
 KUEUE = "kueue.x-k8s.io/v1beta1"
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from batkube.kernel.errors import InputError
 from batkube.outputs.charts.inline_svg import inline_figure
 from batkube.outputs.charts.labels import FigureLabels
 from batkube.outputs.charts.style import chart_style
@@ -14,12 +15,13 @@ from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.measures.occupancy.absences import absences_of
 from batkube.outputs.measures.occupancy.stays import Floats, Ints, capacity_of, horizon_s, stays_of
 from batkube.outputs.pages.markup import element
-from batkube.outputs.pages.page import Section
+from batkube.outputs.pages.page import Section, paragraph
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_TITLE = ("heat", "Machines over time")
 #: More machines share rows, and the run has this many columns: finer than a screen shows.
 _MAX_ROWS, _COLUMNS = 128, 240
 _WIDTH_IN, _ROW_IN, _MIN_ROWS_IN, _MAX_ROWS_IN = 9.6, 0.16, 0.6, 3.6
@@ -40,7 +42,10 @@ class BusyShares(NamedTuple):
 
 def heat_map_section(results: MeasuredRun, labels: FigureLabels | None = None) -> Section | None:
     """Return the heat map; None if no job ran on a known machine."""
-    shares = busy_shares(results)
+    try:
+        shares = busy_shares(results)
+    except InputError as error:
+        return Section(*_TITLE, paragraph(f"Not drawn: {error.problem}.", class_="note"))
     if shares is None:
         return None
     figure = _draw(shares, results.machine_names, labels or FigureLabels())
@@ -61,7 +66,7 @@ def heat_map_section(results: MeasuredRun, labels: FigureLabels | None = None) -
     content = element(
         "figure", element("div", drawing, class_="scroll", tabindex=0), element("figcaption", caption), class_="sheet"
     )
-    return Section("heat", "Machines over time", content)
+    return Section(*_TITLE, content)
 
 
 def busy_shares(results: MeasuredRun) -> BusyShares | None:

@@ -15,6 +15,7 @@ from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, collapsible, paragraph
 
 _TITLE = ("stories", "Stories of jobs")
+_INPUTS = ("journal.jsonl", "pods.csv")
 #: Jobs of each kind: never started, waited longest, and failed.
 _MAX_UNSTARTED, _MAX_LONGEST, _MAX_FAILED = 4, 8, 4
 #: Reading more than this takes longer than the rest of the report.
@@ -22,8 +23,10 @@ _MAX_BYTES = 8_000_000
 
 
 def stories_section(results: MeasuredRun) -> Section | None:
-    """Return the explanations of some jobs; None for files that are not of a run."""
-    files = [results.beside(name) for name in ("journal.jsonl", "pods.csv")]
+    """Return the explanations of some jobs; None for files that are not of a run, or of one that left them out."""
+    if any(map(results.left_out, _INPUTS)):
+        return None
+    files = list(map(results.beside, _INPUTS))
     if not all(file.is_file() for file in files) or results.jobs.empty:
         return None
     command = element("code", "batkube explain DIR NAME")
