@@ -27,6 +27,8 @@ _PLAIN = (
     (re.compile(r"goroutine .*", re.DOTALL), "goroutine"),
     # The descriptions of columns in a table in YAML, which Batkube has only if Kubernetes' source is available.
     (re.compile(r"^- description: .*?\n  format:", re.DOTALL | re.MULTILINE), "- format:"),
+    # An age in a table in YAML: a second may pass between the creation and the request.
+    (re.compile(r"^( *- )\d+s$", re.MULTILINE), r"\1age"),
 )
 
 
